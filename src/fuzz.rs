@@ -1,8 +1,9 @@
-//! Fuzz targets: what must hold for any input, one function for each of the places where bytes of
-//! others come in.
+//! Fuzz targets: properties that must hold for any input. Each target is a function for a kind of
+//! input from outside.
 //!
-//! `cargo fuzz` calls them with inputs that it makes up (`fuzz/`); plain `cargo test` replays the
-//! corpus that is kept there, so that what was found once is never lost. Built for these two alone.
+//! `cargo fuzz` calls the targets with generated inputs (`fuzz/`). Plain `cargo test` replays the
+//! stored corpus there, so that a bug found once is never reintroduced. The module is compiled only
+//! for these two commands.
 
 #[allow(clippy::arithmetic_side_effects)]
 mod answers;
@@ -25,10 +26,10 @@ pub(crate) use answers::said_in_responses;
 pub use answers::{response, responses, sse, stream};
 pub use evidence::evidence;
 
-/// A function that panics where something does not hold.
+/// Function that panics if a property does not hold for an input.
 pub type FuzzTarget = fn(&[u8]);
 
-/// Fuzz targets by the names of their corpora.
+/// List of all fuzz targets, with the names of their corpora.
 pub const TARGETS: [(&str, FuzzTarget); 9] = [
     ("sse", sse),
     ("chunk", chunk),
@@ -41,14 +42,14 @@ pub const TARGETS: [(&str, FuzzTarget); 9] = [
     ("config", config),
 ];
 
-/// Tests that a chunk is read if and only if it is a JSON object.
+/// Tests that a chunk is accepted if and only if the chunk is a JSON object.
 pub fn chunk(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     assert_eq!(Chunk::read(text).is_ok(), is_json(text, 128) && begins_object(text), "{text}");
 }
 
-/// Tests that a request goes up as JSON or is refused in words; in the protocol of the client, it
-/// goes up as it came or needs no second repair.
+/// Tests that a request is translated to valid JSON or refused with an error message. In the
+/// client's own protocol, a second translation must change nothing.
 pub fn request(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     for (name, native) in [("openai", false), ("anthropic", true)] {
@@ -76,7 +77,7 @@ pub fn request(data: &[u8]) {
     }
 }
 
-/// Translates a request without each part that an upstream may refuse.
+/// Translates a request without each of the features that an upstream may refuse.
 fn without(text: &str, config: &Config) {
     for refused in [
         Refused::Calls("call_1".to_owned()),
@@ -113,8 +114,8 @@ fn again(body: &str, config: &Config) {
     }
 }
 
-/// Tests that an error has a text that is not empty and not endless, whatever the upstream sends;
-/// the first two bytes are its status.
+/// Tests that any upstream error gives the client a message of limited length that is not empty.
+/// The first two input bytes are the status.
 pub fn errors(data: &[u8]) {
     let Some((status, body)) = data.split_first_chunk::<2>() else { return };
     let status = 400u16.saturating_add(u16::from_le_bytes(*status) % 200);
@@ -126,7 +127,7 @@ pub fn errors(data: &[u8]) {
     }
 }
 
-/// Checks an error of a client, an operator or an upstream.
+/// Checks the status, message and body of an error.
 fn check_error(error: &Error) {
     assert!((400..600).contains(&error.status), "{error}");
     assert!(!error.message.trim().is_empty(), "{error}");
@@ -136,7 +137,8 @@ fn check_error(error: &Error) {
     assert!(is_json(&String::from_utf8_lossy(&body), 8), "{error}");
 }
 
-/// Tests that a configuration is read or refused in words, and never shows a secret.
+/// Tests that a configuration is accepted or refused with an error message, and that its secrets
+/// are never shown.
 pub fn config(data: &[u8]) {
     const SECRET: &str = "hunter2 is the secret";
     let Ok(text) = std::str::from_utf8(data) else { return };

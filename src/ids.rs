@@ -1,22 +1,22 @@
-//! Ids that Creole mints, from the seed that the host gives: the core has no entropy of its own.
+//! Ids that Creole generates from a seed of the host: the core has no source of randomness.
 
 use sha2::{Digest, Sha256};
 
-/// Number of digits of a judged call's id: short enough to be copied without a mistake, and still
-/// one of 56 billion.
+/// Number of digits of a judged call's id: short enough to be copied without a mistake, with 56
+/// billion possible values.
 const JUDGED_DIGITS: usize = 6;
 
 const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/// Mints the ids of one exchange. The same seed gives the same ids on every host.
+/// Generator of the ids of one exchange. The same seed gives the same ids on every host.
 #[derive(Clone, Copy, Debug)]
 pub struct Ids {
     seed: u128,
 }
 
 impl Ids {
-    /// Starts the ids of an exchange. `seed` must differ for each exchange, on all replicas
-    /// together.
+    /// Creates the generator for one exchange. `seed` must differ for each exchange, on all
+    /// replicas together.
     #[must_use]
     pub fn new(seed: u128) -> Self {
         Self { seed }
@@ -28,29 +28,29 @@ impl Ids {
         format!("req_{}", self.digits(b'r', 0))
     }
 
-    /// Returns `msg_…`, the id of the answer. It is never the upstream's id: some upstreams repeat
-    /// theirs, and clients merge messages with equal ids.
+    /// Returns `msg_…`, the id of the answer. The upstream's id is never used: some upstreams
+    /// repeat an id, and clients merge messages with equal ids.
     #[must_use]
     pub fn message(&self) -> String {
         format!("msg_{}", self.digits(b'm', 0))
     }
 
-    /// Returns `call_…`, the upstream's id for a call to which it gave none; `position` counts the
-    /// calls of the answer.
+    /// Returns `call_…`, an id for a tool call to which the upstream gave none. `position` is the
+    /// number of the call in the answer.
     #[must_use]
     pub fn call(&self, position: u32) -> String {
         format!("call_{}", self.digits(b'c', position))
     }
 
-    /// Returns `srvtoolu_…`, the id of a search of the web that the upstream ran; `position` counts
-    /// them.
+    /// Returns `srvtoolu_…`, the id of a web search that the upstream ran. `position` is the number
+    /// of the search in the answer.
     #[must_use]
     pub fn search(&self, position: u32) -> String {
         format!("srvtoolu_{}", self.digits(b's', position))
     }
 
-    /// Returns the id by which a judge knows the call at this `position`. Whoever makes the call
-    /// cannot know that id, and so cannot write a verdict on it into the call.
+    /// Returns the id by which a judge knows the call at this `position`. The model that makes the
+    /// call cannot know that id, and so cannot forge a verdict in the call.
     #[must_use]
     pub fn judged(&self, position: u32) -> String {
         let mut id = self.digits(b'j', position);
@@ -58,14 +58,14 @@ impl Ids {
         id
     }
 
-    /// Returns `mcptoolu_…`, the id of a call of an MCP server's tool that the upstream ran;
-    /// `position` counts them.
+    /// Returns `mcptoolu_…`, the id of an MCP tool call that the upstream ran. `position` is the
+    /// number of the call in the answer.
     #[must_use]
     pub fn mcp_call(&self, position: u32) -> String {
         format!("mcptoolu_{}", self.digits(b'x', position))
     }
 
-    /// Returns a number that nobody outside can know, to hash with.
+    /// Returns a secret number for hashing, which nobody outside can know.
     #[must_use]
     pub fn secret(&self) -> u64 {
         let hash = Sha256::new().chain_update(b"secret").chain_update(self.seed.to_be_bytes());
@@ -79,13 +79,13 @@ impl Ids {
     }
 }
 
-/// Returns a number that looks random, and a different one for each `number`: four rounds of a
-/// Feistel network can be undone. Nobody must be kept from undoing them, and SHA-256 would take ten
-/// thousand instructions more.
+/// Returns a pseudo-random permutation of `number`, by four rounds of a Feistel network. The
+/// function is reversible, which does no harm here, and saves ten thousand instructions against
+/// SHA-256.
 fn scrambled(number: u128) -> u128 {
     let (mut left, mut right) = ((number >> 64) as u64, number as u64);
     for round in 1..=4u64 {
-        // The finalizer of SplitMix64.
+        // Finalizer of SplitMix64.
         let mut word = right.wrapping_add(round.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -101,12 +101,12 @@ pub fn base62_of_hash(data: &[u8], digits: usize) -> String {
     base62(&hash, digits)
 }
 
-/// 62 to the fifth power, which has less than 32 bits. One division for each digit instead costs an
-/// answer of 1 kB 4 %.
+/// Value of 62 to the fifth power, which fits in 32 bits, to produce five digits per division. One
+/// division per digit would slow down an answer of 1 kB by 4 %.
 const FIVE_DIGITS: u64 = 916_132_832;
 
-/// Returns the lowest base-62 digits of a number of 256 bits, least significant first; its bytes
-/// come the other way round.
+/// Returns the lowest base-62 digits of a 256-bit number, least significant first. `bytes` is in
+/// big-endian order.
 fn base62(bytes: &[u8], digits: usize) -> String {
     let (words, _) = bytes.as_chunks::<4>();
     let mut number = [0u32; 8];
@@ -117,7 +117,7 @@ fn base62(bytes: &[u8], digits: usize) -> String {
     let mut five = 0u32;
     for place in 0..digits {
         if place % 5 == 0 {
-            // One step of long division, from the most significant word, gives five digits.
+            // A step of long division, from the most significant word, gives five digits.
             let mut rest = 0u64;
             for word in &mut number {
                 let value = (rest << 32) | u64::from(*word);
@@ -132,7 +132,7 @@ fn base62(bytes: &[u8], digits: usize) -> String {
     text
 }
 
-/// Returns the SHA-256 of `data` in lower-case hexadecimal digits, 64 of them.
+/// Returns the SHA-256 of `data` as 64 lower-case hexadecimal digits.
 #[must_use]
 pub fn hex_of_hash(data: &[u8]) -> String {
     let hash: [u8; 32] = Sha256::digest(data).into();

@@ -1,9 +1,9 @@
-//! Answers in JSON: one object as a whole, or objects in server-sent events, in whatever frames
-//! gateways put them (see `sse::framing`).
+//! Reader of answers in JSON: one object as a whole, or objects in server-sent events, in whatever
+//! framing gateways use (see `sse::framing`).
 //!
-//! The objects go to the reader of one protocol. Where that finds that they are of another one,
-//! because a gateway answers in another protocol than it was asked in, a reader of that takes its
-//! place.
+//! The objects go to the reader of one protocol. If they belong to another protocol, because a
+//! gateway answers in a different protocol than requested, a reader of that protocol replaces the
+//! first.
 
 use std::fmt::Debug;
 
@@ -17,12 +17,12 @@ use crate::sse::{Called, Decoder, Event};
 use crate::text::words;
 use crate::upstream_error as error;
 
-/// Reads the objects of one protocol.
+/// Reader of the JSON objects of one protocol.
 pub(crate) trait ObjectReader: Debug + Send + Sync {
-    /// Takes an object of a stream.
+    /// Handles an object of a stream.
     ///
     /// # Errors
-    /// It is an error, or makes no sense.
+    /// The text is an error of the upstream, or an invalid response.
     fn handle_object(
         &mut self,
         called: Called,
@@ -30,45 +30,45 @@ pub(crate) trait ObjectReader: Debug + Send + Sync {
         to: &mut Output<'_>,
     ) -> Result<Taken, Error>;
 
-    /// Takes a whole answer.
+    /// Handles a whole answer.
     ///
     /// # Errors
-    /// It is an error, or makes no sense.
+    /// The text is an error of the upstream, or an invalid response.
     fn handle_body(&mut self, text: &str, to: &mut Output<'_>) -> Result<Taken, Error>;
 
-    /// Takes the data of an event that is called an error.
+    /// Handles the data of an event with the name `error`.
     ///
     /// # Errors
-    /// It is no answer.
+    /// The upstream's error, unless it stands for an answer without content.
     fn handle_error(&mut self, text: &str, to: &mut Output<'_>) -> Result<(), Error>;
 
-    /// Takes the end mark.
+    /// Handles the end mark of the stream (`[DONE]`).
     ///
     /// # Errors
     /// The answer is not complete.
     fn handle_done(&mut self, to: &mut Output<'_>) -> Result<(), Error>;
 
-    /// Ends the answer, which is complete: writes the rest of it.
+    /// Ends the answer, which is complete, and writes all content that is still held.
     ///
     /// # Errors
-    /// It makes no sense.
+    /// The answer is invalid.
     fn end(&mut self, to: &mut Output<'_>) -> Result<(), Error>;
 
-    /// Returns true if the upstream has said why it stopped, and nothing speaks against it.
+    /// Returns true if the upstream sent a finish reason, and nothing contradicts it.
     fn has_stopped(&self) -> bool;
 
-    /// Returns true if nothing is missing of the body; see [`AnswerReader::is_whole`].
+    /// Returns true if the body is complete; see [`AnswerReader::is_whole`].
     fn is_whole(&self, body: &str) -> bool;
 
     /// Returns the state of the answer.
     fn state(&self) -> &dyn AnswerState;
 
-    /// Returns the state of the answer, to be told events that no body says, such as a lost
+    /// Returns the state of the answer, to record events that are not in the body, such as a lost
     /// connection.
     fn state_mut(&mut self) -> &mut dyn AnswerState;
 }
 
-/// Protocol of the objects of an answer, where a reader recognizes those of another protocol.
+/// Protocol that the objects of an answer belong to, if it is not the expected protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ObjectKind {
     /// Chunks of Chat Completions.
@@ -77,42 +77,42 @@ pub(crate) enum ObjectKind {
     Messages,
 }
 
-/// Result of handling an object.
+/// Result of handling a JSON object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Taken {
-    /// The object was taken. `says`: there was something in it.
+    /// Object that was handled.
     Yes {
-        /// True if there was something in the object.
+        /// True if the object had content.
         says: bool,
     },
-    /// The text is no object that can be read.
+    /// Text that is not a complete JSON object.
     Unread,
-    /// The object belongs to another protocol, and nothing was done with it.
+    /// Object of another protocol, which was not handled.
     Other(ObjectKind),
 }
 
-/// Function that makes the reader of objects of this kind.
+/// Function that creates the reader for objects of this kind.
 pub(crate) type Make = fn(ObjectKind, &Output<'_>) -> Box<dyn ObjectReader>;
 
-/// Reader of an answer in JSON.
+/// Reader of an answer in JSON, of any protocol.
 #[derive(Debug)]
 pub(crate) struct JsonAnswer {
     decoder: Decoder,
     objects: Objects,
 }
 
-/// Reader of the objects, and the function that makes the reader of another protocol.
+/// Reader of the objects, and the function that creates the reader of another protocol.
 #[derive(Debug)]
 struct Objects {
     reader: Box<dyn ObjectReader>,
     make: Make,
 }
 
-/// Reason why an event could not be taken.
+/// Reason why an event could not be handled.
 enum Broken {
-    /// An object in the event cannot be read: the rest of the last one may be missing.
+    /// Object that cannot be parsed, perhaps because the end of the previous object is missing.
     Unreadable,
-    /// The upstream reports an error, or what it says makes no sense.
+    /// Error that the upstream reports, or invalid object.
     Wrong(Error),
 }
 
@@ -132,7 +132,7 @@ impl Broken {
 }
 
 impl JsonAnswer {
-    /// Creates the reader of an answer. Events of more than `event_bytes_max` bytes are an error.
+    /// Creates the reader of an answer. Events of more than `event_bytes_max` bytes cause an error.
     pub(crate) fn new(reader: Box<dyn ObjectReader>, make: Make, event_bytes_max: usize) -> Self {
         Self { decoder: Decoder::new(event_bytes_max), objects: Objects { reader, make } }
     }
@@ -142,8 +142,9 @@ impl JsonAnswer {
         if self.objects.handle_body(body, to)? { Ok(()) } else { self.handle_several(body, to) }
     }
 
-    /// Takes a body that is not one JSON object, although it begins like one: an error in an array
-    /// (Google), objects in lines, an array of chunks, JSON that needs repair.
+    /// Handles a body that is not one JSON object, although it begins like one. Examples are an
+    /// error in an array (Google), objects in lines, an array of chunks, and JSON that needs
+    /// repair.
     fn handle_several(&mut self, body: &str, to: &mut Output<'_>) -> Result<(), Error> {
         if let Some(inside) = framing::unquoted(body) {
             // Serialised twice.
@@ -190,9 +191,9 @@ impl AnswerReader for JsonAnswer {
         self.read_whole(&words::lossy(body), to)
     }
 
-    /// Ends the stream. With a finish reason the answer is complete. Without one it is not, unless
-    /// its counts came last. How the connection ended matters only for such answers, and for
-    /// servers that send a finish reason with each chunk.
+    /// Ends the stream. The answer is complete if it has a finish reason, or if token counts came
+    /// last. The way in which the connection ended matters only for other answers, and for servers
+    /// that send a finish reason with each chunk.
     fn handle_end(&mut self, to: &mut Output<'_>) -> Result<(), Error> {
         while to.phase() != Phase::Ended {
             let Some(event) = self.decoder.finish() else { break };
@@ -257,7 +258,7 @@ impl Objects {
         self.handle_items(event.called, data, to)
     }
 
-    /// Takes an object. Returns true if there was something in it, and `None` if it cannot be read.
+    /// Handles an object. Returns true if it had content, and `None` if it cannot be parsed.
     #[inline]
     fn handle_object(
         &mut self,
@@ -273,7 +274,7 @@ impl Objects {
         Ok(says(taken))
     }
 
-    /// Takes a whole body. Returns true if it was taken.
+    /// Handles a whole body. Returns true if it could be parsed.
     fn handle_body(&mut self, body: &str, to: &mut Output<'_>) -> Result<bool, Error> {
         let mut taken = self.reader.handle_body(body, to)?;
         // A message may look like an answer of the other protocol to a reader that looks at it from
@@ -286,7 +287,7 @@ impl Objects {
         Ok(says(taken).is_some())
     }
 
-    /// Takes the data of an event that is not one object.
+    /// Handles the data of an event that is not one object.
     fn handle_items(
         &mut self,
         called: Called,
@@ -333,7 +334,7 @@ impl Objects {
         Ok(self.drop_text(data, has_text, has_objects, to)?)
     }
 
-    /// Takes one of several objects. Returns true if there was something in it.
+    /// Handles one of several objects. Returns true if it had content.
     fn handle_item(
         &mut self,
         called: Called,
@@ -351,7 +352,8 @@ impl Objects {
         }
     }
 
-    /// Drops the text beside the objects of an event, or returns an error if there was only text.
+    /// Drops the text beside the objects of an event, or returns an error if the event has only
+    /// text.
     fn drop_text(
         &self,
         data: &str,
@@ -377,9 +379,9 @@ fn says(taken: Taken) -> Option<bool> {
     }
 }
 
-/// Returns the error for a text in place of an answer. Plain words say what failed, and are told.
-/// What looks like JSON may be a piece of the answer, and is not told, nor are bytes that are no
-/// text.
+/// Returns the error for text in place of an answer. Plain text is quoted, since it tells what
+/// failed. Text that looks like JSON may be a part of the answer, and is not quoted; nor are bytes
+/// that are no text.
 fn unreadable(text: &str, to: &Output<'_>) -> Error {
     // Programs colour what they say with escapes.
     let is_plain = |it: char| !it.is_control() || it.is_whitespace() || it == '\u{1b}';

@@ -1,4 +1,4 @@
-//! Translation of answers: from what an upstream sends to what its client expects.
+//! Translation of answers: from the upstream's protocol to the client's.
 //!
 //! ```text
 //!  pieces ─▶ AnswerReader ─────▶ Event ─────▶ AnswerWriter ─▶ bytes
@@ -8,16 +8,16 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `reader` | what every reader does |
-//! | `writer` | what every writer does |
-//! | `output` | what a reader is given beside the bytes: the request context, the writer, where to note things |
-//! | `json` | the reader of every protocol whose answers are JSON, whole or in server-sent events |
-//! | `rules` | what of the configuration concerns answers |
+//! | `reader` | interface of the readers, one for each upstream protocol |
+//! | `writer` | interface of the writers, one for each client protocol |
+//! | `output` | destination of a reader: request context, writer, counts and warnings |
+//! | `json` | reader for all protocols whose answers are JSON, whole or in server-sent events |
+//! | `rules` | settings that concern answers |
 //!
-//! A reader takes streams and whole bodies alike, and a writer makes events or one message of both.
+//! Readers handle streams and whole bodies alike, and writers make events or one message of both.
 //! So a stream adds up to the message that the same answer gives without one, a server that ignores
-//! `stream` does no harm, and a rule is written once. The bytes that go out depend on the bytes
-//! that come in, never on how they were cut.
+//! `stream` does no harm, and each rule is written once. The output depends on the bytes that
+//! arrive, never on how they are cut into pieces.
 
 pub(crate) mod json;
 pub(crate) mod output;
@@ -37,10 +37,9 @@ use crate::model::request_context::RequestContext;
 use crate::observe::report::AnswerReport;
 use crate::observe::warning::Warnings;
 
-/// Translator of one answer: the reader of what the upstream sends, and the writer of what the
-/// client gets.
+/// Translator of one answer: reader of the upstream's response, and writer of the client's.
 ///
-/// After an error, and after the end, it writes nothing more.
+/// After an error, and after the end of the answer, nothing more is written.
 #[derive(Debug)]
 pub struct Answer {
     context: Box<RequestContext>,
@@ -55,7 +54,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Starts an answer.
+    /// Creates the translator for one answer.
     #[must_use]
     pub fn new(
         context: Box<RequestContext>,
@@ -76,8 +75,8 @@ impl Answer {
         }
     }
 
-    /// Lets the message begin with the first sign of an answer: the host cannot begin it in
-    /// silence.
+    /// Lets the client's message begin with the first chunk of the answer, for hosts that cannot
+    /// send `ping` events meanwhile.
     pub fn begin_early(&mut self) {
         self.rules.begins_early = true;
     }
@@ -94,49 +93,49 @@ impl Answer {
         &self.context
     }
 
-    /// Returns true if the beginning of the message was written for the client.
+    /// Returns true if the start of the message was written for the client.
     #[must_use]
     pub fn has_started(&self) -> bool {
         self.writer.phase() != Phase::Start
     }
 
-    /// Returns true if nothing more will be written.
+    /// Returns true if nothing more will be written for the client.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.has_failed || self.writer.phase() == Phase::Ended
     }
 
-    /// Notes that the upstream's connection did not end as it should, or that there is nothing more
-    /// to wait for.
+    /// Records that the upstream's connection ended abnormally, or that no more data is worth
+    /// waiting for.
     pub fn break_off(&mut self) {
         self.reader.state_mut().break_off();
     }
 
-    /// Returns true if the answer can be over, now that its connection is.
+    /// Returns true if the answer may be complete, now that its connection has ended.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.reader.state().is_complete()
     }
 
-    /// Tells if anything of the answer must still follow.
+    /// Returns how certain it is that nothing of the answer must still follow.
     #[must_use]
     pub fn ending(&self) -> Ending {
         self.reader.state().ending()
     }
 
-    /// Returns true if nothing is missing of an answer in one text, however its connection ended.
+    /// Returns true if an answer in one JSON text is complete, however its connection ended.
     #[must_use]
     pub fn is_whole(&self, body: &[u8]) -> bool {
         self.reader.is_whole(body)
     }
 
-    /// Begins the message for the client, though nothing of it is known yet.
+    /// Begins the client's message, before anything of the answer is known.
     pub fn begin(&mut self, out: &mut Vec<u8>) {
         let (reader, mut to) = self.parts(out);
         reader.state_mut().begin(&mut to);
     }
 
-    /// Writes a sign of life for the client.
+    /// Writes a `ping` event or the like, to keep the client's connection alive.
     pub fn ping(&self, out: &mut Vec<u8>) {
         self.writer.ping(out);
     }
@@ -153,7 +152,7 @@ impl Answer {
         &self.report
     }
 
-    /// Returns the amount of output that shows progress of the model: white space alone does not
+    /// Returns the amount of output that shows progress of the model; white space alone does not
     /// count.
     #[must_use]
     pub fn spoken(&self) -> u64 {
@@ -166,18 +165,18 @@ impl Answer {
         &self.warnings
     }
 
-    /// Takes a piece of an event stream, cut anywhere.
+    /// Handles a piece of an event stream, cut at any byte.
     ///
     /// # Errors
-    /// The upstream reports an error, or sends what cannot be understood.
+    /// The upstream reports an error, or sends an invalid response.
     pub fn handle_piece(&mut self, piece: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
         self.take(out, |reader, to| reader.handle_piece(piece, to))
     }
 
-    /// Takes a whole body.
+    /// Handles a whole body.
     ///
     /// # Errors
-    /// The upstream reports an error, or sends what cannot be understood.
+    /// The upstream reports an error, or sends an invalid response.
     pub fn handle_whole(&mut self, body: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
         let before = out.len();
         let result = self.take(out, |reader, to| reader.handle_whole(body, to));
@@ -189,22 +188,23 @@ impl Answer {
         result
     }
 
-    /// Takes the end of the body.
+    /// Handles the end of the body.
     ///
     /// # Errors
-    /// It ended before the answer did.
+    /// The body ended before the answer was complete.
     pub fn handle_end(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
         self.take(out, |reader, to| reader.handle_end(to))
     }
 
-    /// Writes an answer of Creole's own: one text block (none if empty) and a stop reason.
+    /// Writes an answer of Creole's own: one text block (none if `text` is empty) and a stop
+    /// reason.
     pub fn write_own(&mut self, text: &str, stop_reason: StopReason, out: &mut Vec<u8>) {
         if !self.has_failed && self.writer.phase() == Phase::Start {
             self.parts(out).1.write_own(text, stop_reason);
         }
     }
 
-    /// Lets the reader take something, unless the answer is over, and notes an error.
+    /// Calls a function of the reader, unless the answer is over, and records an error.
     fn take(
         &mut self,
         out: &mut Vec<u8>,

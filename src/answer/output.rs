@@ -1,5 +1,4 @@
-//! Destination of what a reader of an answer reads: the client's writer, and the places where
-//! things are noted.
+//! Destination of an answer that is being read: the client's writer, the counts and the warnings.
 
 use super::rules::Rules;
 use super::writer::{AnswerWriter, Phase};
@@ -16,39 +15,41 @@ use crate::observe::warning::Warnings;
 use crate::tokens::tokens_of;
 use crate::upstream_error as error;
 
-/// Number of bytes that a block or an id counts beside its texts, towards `waiting_bytes_max`.
+/// Number of bytes counted for a block or an id, in addition to its texts, towards
+/// `waiting_bytes_max`.
 pub(crate) const BLOCK_BYTES: usize = 128;
 
-/// Message of the error for bytes that make no sense.
+/// Error message for an invalid response of the upstream.
 pub(crate) const INVALID_RESPONSE: &str = "Upstream sent an invalid response";
 
-/// Request context, rules, and the client's writer, with the places where a reader notes things.
+/// Destination for a reader's results: request context, rules, the client's writer, counts and
+/// warnings.
 #[derive(Debug)]
 pub struct Output<'a> {
     /// Context of the request.
     pub context: &'a RequestContext,
     /// Settings that concern answers.
     pub rules: &'a Rules,
-    /// Ids of this exchange.
+    /// Generator of ids for this exchange.
     pub ids: Ids,
-    /// Counts of the answer.
+    /// Counts of the answer: tokens, chunks and tool calls.
     pub report: &'a mut AnswerReport,
-    /// Warnings of the answer.
+    /// Warnings about the answer.
     pub warnings: &'a mut Warnings,
     /// Writer of the client's protocol.
     pub writer: &'a mut dyn AnswerWriter,
-    /// Bytes for the client.
+    /// Buffer of bytes for the client.
     pub out: &'a mut Vec<u8>,
 }
 
 impl Output<'_> {
-    /// Writes an event of the upstream for the client.
+    /// Writes a part of the answer for the client.
     #[inline]
     pub fn write(&mut self, event: Event<'_>) {
         self.writer.write(event, self.out);
     }
 
-    /// Begins the message.
+    /// Begins the client's message.
     pub fn start(&mut self, model: &str, input_tokens: u64) {
         self.report.began_unnamed = self.report.named_model.is_none();
         self.write(Event::Started { model, input_tokens });
@@ -60,17 +61,17 @@ impl Output<'_> {
         self.writer.phase()
     }
 
-    /// Counts a warning.
+    /// Counts a warning about the answer.
     pub fn warn(&mut self, code: &'static str) {
         self.warnings.add(code);
     }
 
-    /// Counts a warning about a thing that the upstream calls `name`.
+    /// Counts a warning about an item that the upstream calls `name`.
     pub fn warn_named(&mut self, code: &'static str, name: &str) {
         self.warnings.add_named(code, name);
     }
 
-    /// Ends the message.
+    /// Ends the client's message.
     pub fn stop(&mut self, stop: &Stop<'_>) {
         let Stop { reason, counts, .. } = stop;
         self.report.stop_reason = Some(*reason);
@@ -82,7 +83,8 @@ impl Output<'_> {
         self.write(Event::Stopped(stop));
     }
 
-    /// Writes an answer of Creole's own: one text block (none if empty) and a stop reason.
+    /// Writes an answer of Creole's own: one text block (none if `text` is empty) and a stop
+    /// reason.
     pub(crate) fn write_own(&mut self, text: &str, reason: StopReason) {
         let input = self.context.input_tokens;
         if self.phase() == Phase::Start {
@@ -99,8 +101,8 @@ impl Output<'_> {
         self.stop(&stop);
     }
 
-    /// Returns the error that an upstream reports, or that stands where a piece of its answer
-    /// should.
+    /// Returns the error that an upstream reports, or that it sent in place of a piece of the
+    /// answer.
     pub(crate) fn error_of(&self, raw: &str) -> Error {
         match self.phase() {
             Phase::Start => error::from_object(raw, self.context),
@@ -108,11 +110,11 @@ impl Output<'_> {
         }
     }
 
-    /// Handles an error that an upstream reports before it has said anything else. Content-filter
-    /// and no-room errors end the answer with a `stop_reason`.
+    /// Handles an error that an upstream reports before any content. Errors of content filters, and
+    /// those that leave no tokens for an answer, end the answer with a `stop_reason`.
     ///
     /// # Errors
-    /// It is no answer.
+    /// Any other error of the upstream.
     pub(crate) fn fail(&mut self, raw: &str) -> Result<(), Error> {
         let error = self.error_of(raw);
         let Some(reason) = error.rejection().and_then(Rejection::stop_reason) else {
@@ -124,7 +126,7 @@ impl Output<'_> {
     }
 }
 
-/// Returns the error that the upstream's stop word stands for, if it is a failure.
+/// Returns the error that the upstream's finish reason means, if it means a failure.
 pub(crate) fn failure(word: &str, context: &RequestContext) -> Option<Error> {
     stop_reason::is_failure(word).then(|| {
         let code = stop_reason::bare(word);

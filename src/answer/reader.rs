@@ -1,34 +1,35 @@
-//! Reader of an upstream's answer: one for each round, of the upstream's protocol.
+//! Interface for readers of an upstream's answer; each request to an upstream has a reader for its
+//! protocol.
 
 use std::fmt::Debug;
 
 use super::output::Output;
 use crate::error::Error;
 
-/// Reads one answer of an upstream and writes what it says to an [`Output`].
+/// Reader of one answer of an upstream, which writes the content to an [`Output`].
 ///
-/// The body comes as a whole or in pieces, never both. After an error, and after the end of the
-/// message was written, nothing is called any more.
+/// The body comes as a whole or in pieces, never both. After an error, or after the end of the
+/// message was written, no method is called any more.
 pub trait AnswerReader: Debug + Send + Sync {
-    /// Takes a piece of a stream, cut anywhere.
+    /// Handles a piece of a stream, cut at any byte.
     ///
     /// # Errors
-    /// The upstream reports an error, or sends what cannot be understood.
+    /// The upstream reports an error, or sends an invalid response.
     fn handle_piece(&mut self, piece: &[u8], to: &mut Output<'_>) -> Result<(), Error>;
 
-    /// Takes a whole body.
+    /// Handles a whole body.
     ///
     /// # Errors
-    /// The upstream reports an error, or sends what cannot be understood.
+    /// The upstream reports an error, or sends an invalid response.
     fn handle_whole(&mut self, body: &[u8], to: &mut Output<'_>) -> Result<(), Error>;
 
     /// Handles the end of the stream.
     ///
     /// # Errors
-    /// It ended before the answer did.
+    /// The stream ended before the answer was complete.
     fn handle_end(&mut self, to: &mut Output<'_>) -> Result<(), Error>;
 
-    /// Returns true if nothing is missing of an answer in one text, however its connection ended.
+    /// Returns true if an answer in one JSON text is complete, however its connection ended.
     fn is_whole(&self, body: &[u8]) -> bool;
 
     /// Returns the number of bytes of the answer that are kept in memory.
@@ -37,23 +38,23 @@ pub trait AnswerReader: Debug + Send + Sync {
     /// Returns the state of the answer.
     fn state(&self) -> &dyn AnswerState;
 
-    /// Returns the state of the answer, to note events from outside of the body, such as a lost
+    /// Returns the state of the answer, to record events outside of the body, such as a lost
     /// connection.
     fn state_mut(&mut self) -> &mut dyn AnswerState;
 }
 
-/// State of an answer that is being read.
+/// State of an answer that is being read, independent of the protocol.
 pub trait AnswerState: Debug + Send + Sync {
-    /// Notes that the connection broke, or that nothing more of the answer is worth waiting for.
+    /// Records that the connection broke, or that no more data is worth waiting for.
     fn break_off(&mut self) {}
 
-    /// Begins the message, though nothing of the answer is known yet.
+    /// Begins the client's message, before anything of the answer is known.
     fn begin(&mut self, _to: &mut Output<'_>) {}
 
-    /// Returns true if the answer can be over, now that its connection is.
+    /// Returns true if the answer may be complete, now that its connection has ended.
     fn is_complete(&self) -> bool;
 
-    /// Tells if anything of the answer must still follow.
+    /// Returns how certain it is that nothing of the answer must still follow.
     fn ending(&self) -> Ending;
 
     /// Returns the amount of output that shows progress of the model.
@@ -63,15 +64,15 @@ pub trait AnswerState: Debug + Send + Sync {
     fn held_bytes(&self) -> usize;
 }
 
-/// Certainty that nothing of an answer must still follow.
+/// Degree of certainty that an answer is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// More of the answer must come.
+    /// State: more of the answer must come.
     Open,
-    /// The upstream has said that it stopped.
+    /// State: the upstream sent its finish reason, so the answer is probably complete.
     Likely,
-    /// Everything of the answer has come.
+    /// State: everything of the answer has come.
     Sure,
-    /// The text was cut here: whatever else the upstream generates, nobody sees.
+    /// State: Creole cut the text here; nobody sees further output of the upstream.
     Cut,
 }

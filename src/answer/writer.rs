@@ -1,38 +1,39 @@
-//! Writer of an answer for the client: one for each answer, of the client's protocol.
+//! Interface for writers of an answer in the client's protocol; each answer has its own writer.
 
 use std::fmt::Debug;
 
 use crate::model::event::Event;
 
-/// Writes one answer in the client's protocol, as events or as one message.
+/// Writer of one answer in the client's protocol, as events or as one message.
 pub trait AnswerWriter: Debug + Send + Sync {
-    /// Writes an event of the upstream.
+    /// Writes a part of the answer for the client.
     fn write(&mut self, event: Event<'_>, out: &mut Vec<u8>);
 
-    /// Writes a sign of life.
+    /// Writes a `ping` event or the like, to keep the client's connection alive.
     fn ping(&self, out: &mut Vec<u8>);
 
     /// Returns how much of the answer was written for the client.
     fn phase(&self) -> Phase;
 
-    /// Notes that a relay has written the answer up to this phase by itself.
+    /// Records that a relay has written the answer itself, up to this phase.
     fn relayed(&mut self, phase: Phase);
 
-    /// Takes the answer back: it failed, and what was written of it will not reach the client.
+    /// Resets the writer, because the answer failed and nothing that was written will reach the
+    /// client.
     fn take_back(&mut self);
 
-    /// Returns the number of bytes that are kept until the end.
+    /// Returns the number of bytes that the writer keeps until the end of the answer.
     fn held_bytes(&self) -> usize;
 }
 
-/// Part of an answer that was written for the client.
+/// Progress of writing the client's message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Phase {
-    /// State: nothing of the answer was written.
+    /// State: nothing of the client's message was written.
     #[default]
     Start,
-    /// State: the beginning of the message was written.
+    /// State: the start of the client's message was written.
     Open,
-    /// State: the whole message was written.
+    /// State: the whole client's message was written.
     Ended,
 }

@@ -1,4 +1,4 @@
-//! A tool call of the upstream, while it is put together.
+//! Tool call of the upstream, while its parts arrive.
 
 use super::mend::Mender;
 use super::tool_input::ToolInput;
@@ -6,56 +6,56 @@ use crate::ids::Ids;
 use crate::json_schema::input::Budget;
 use crate::model::request_context::{NAME_BYTES_MAX, Tools};
 
-/// Tool call of the upstream, while it is put together.
+/// Tool call of the upstream, while its parts arrive.
 #[derive(Debug, Default)]
 pub(crate) struct Call {
-    /// Upstream's id of the call.
+    /// Id of the call, as sent by the upstream.
     id: Option<String>,
-    /// Id that was minted because the upstream had given none when one was needed.
+    /// Id that Creole generated, because an id was needed before the upstream sent one.
     minted: Option<String>,
-    /// Upstream's name of the tool, perhaps only its start.
+    /// Name of the tool, as sent by the upstream so far, perhaps only its start.
     name: String,
     input: ToolInput,
-    /// Mender of the input while it is sent, if there may be something to mend.
+    /// Filter that removes members from the input while it is sent, if there may be any to remove.
     mender: Option<Box<Mender>>,
     state: CallState,
-    /// True if the call may be a false start; it becomes a call once an input comes.
+    /// True if the call may be spurious: it becomes a real call only when an input arrives.
     doubtful: bool,
-    /// Client's id of the call, once it was needed.
+    /// Id of the call for the client, once it was needed.
     client_id: Option<String>,
 }
 
-/// Part of a call that the client has seen.
+/// Progress of sending a call to the client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum CallState {
-    /// Call of which nothing was sent yet.
+    /// State: no part of the call was sent yet.
     #[default]
     Waiting,
-    /// Call whose block was started.
+    /// State: the start of the call's block was sent.
     Open,
-    /// Call whose block was sent to its end.
+    /// State: the whole block of the call was sent.
     Closed,
-    /// Call that the client never sees.
+    /// State: the call was left out, and the client never sees it.
     LeftOut,
 }
 
 impl Call {
-    /// Creates a call without an id, a name or an input. `doubtful`: it may be a false start.
+    /// Creates a call without an id, a name or an input. `doubtful`: the call may be spurious.
     pub(crate) fn new(doubtful: bool) -> Self {
         Self { doubtful, ..Self::default() }
     }
 
-    /// Creates a call of which everything is known except its input.
+    /// Creates a call whose id and name are known, without an input.
     pub(crate) fn named(id: Option<String>, name: String) -> Self {
         Self { id, name, ..Self::default() }
     }
 
-    /// Returns the upstream's id of the call.
+    /// Returns the id of the call that the upstream sent.
     pub(crate) fn id(&self) -> Option<&str> {
         self.id.as_deref()
     }
 
-    /// Returns the upstream's name of the tool, perhaps only its start.
+    /// Returns the name of the tool that the upstream sent, perhaps only its start.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
@@ -68,28 +68,28 @@ impl Call {
         &mut self.input
     }
 
-    /// Returns the part of the call that the client has seen.
+    /// Returns the progress of sending the call to the client.
     pub(crate) fn state(&self) -> CallState {
         self.state
     }
 
-    /// Returns true if the call may be a false start: it is doubtful, and no input has come.
+    /// Returns true if the call may be spurious: it is doubtful, and no input has arrived.
     pub(super) fn may_be_none(&self) -> bool {
         self.doubtful && !self.input.has_text()
     }
 
-    /// Notes that the start of the call's block is sent.
+    /// Records that the start of the call's block was sent.
     pub(super) fn open(&mut self) {
         debug_assert_eq!(self.state, CallState::Waiting);
         self.state = CallState::Open;
     }
 
-    /// Sets the mender, which mends the input while it is sent.
+    /// Sets the mender, which removes members from the input while it is sent.
     pub(super) fn set_mender(&mut self, mender: Option<Mender>) {
         self.mender = mender.map(Box::new);
     }
 
-    /// Returns the part of the input that can be sent now, mended, and counts it as sent.
+    /// Returns the part of the input that can be sent now, mended, and counts this part as sent.
     #[inline]
     pub(super) fn send(&mut self, budget: &mut Budget) -> &str {
         let text = self.input.send();
@@ -99,8 +99,8 @@ impl Call {
         }
     }
 
-    /// Returns the rest of an input that was sent in part: the text that was not sent, and the text
-    /// that the mender held.
+    /// Returns the remainder of an input that was sent in part: the text that was not sent, and the
+    /// text that the mender held.
     pub(super) fn send_rest(&mut self, budget: &mut Budget) -> (String, String) {
         let text = self.input.rest();
         match &mut self.mender {
@@ -109,13 +109,14 @@ impl Call {
         }
     }
 
-    /// Returns the number of members of the input that were mended since the last call.
+    /// Returns the number of members that were removed from the input or unquoted since the last
+    /// call of this function.
     #[inline]
     pub(super) fn take_mended(&mut self) -> u32 {
         self.mender.as_mut().map_or(0, |mender| mender.take_mended())
     }
 
-    /// Notes that the end of the call's block is sent.
+    /// Records that the end of the call's block was sent.
     pub(super) fn close(&mut self) {
         self.state = CallState::Closed;
     }
@@ -130,15 +131,14 @@ impl Call {
         std::mem::swap(&mut self.input, &mut other.input);
     }
 
-    /// Takes the upstream's id, unless one is known.
+    /// Sets the upstream's id of the call, unless it is known.
     pub(crate) fn receive_id(&mut self, id: Option<&str>) {
         if self.id.is_none() {
             self.id = id.map(str::to_owned);
         }
     }
 
-    /// Takes a name, which may be a fragment of one. Returns true if it contradicts the name so
-    /// far.
+    /// Adds a name or a fragment of a name. Returns true if it contradicts the name so far.
     pub(crate) fn receive_name(&mut self, name: &str, tools: &Tools) -> bool {
         if self.name.is_empty() {
             name.clone_into(&mut self.name);
@@ -158,13 +158,14 @@ impl Call {
         false
     }
 
-    /// Returns the name with `more` behind it, or `None` if that is longer than any tool's name.
+    /// Returns the name with `more` appended, or `None` if that is longer than any tool's name.
     fn name_with(&self, more: &str) -> Option<String> {
         let bytes = self.name.len().saturating_add(more.len());
         (bytes <= NAME_BYTES_MAX).then(|| format!("{}{more}", self.name))
     }
 
-    /// Returns true if `name` is another tool's: neither the name again nor more of it.
+    /// Returns true if `name` belongs to another tool: it neither repeats nor continues this call's
+    /// name.
     pub(crate) fn contradicts(&self, name: &str, tools: &Tools) -> bool {
         if self.name == name {
             return false;
@@ -174,22 +175,23 @@ impl Call {
         !goes_on && (meant(name).is_none() || meant(name) != meant(&self.name))
     }
 
-    /// Takes more of the input, escaped. `scratch` is only reused memory.
+    /// Adds a fragment of the input, escaped. `scratch` is only reused memory.
     pub(crate) fn receive_input(&mut self, raw: &str, scratch: &mut String) {
         self.input.receive(raw, scratch);
     }
 
-    /// Takes an input that is a JSON value and not a text; `named`: the tool's name came with it.
+    /// Sets an input that came as a JSON value and not as a string. `named`: the tool's name came
+    /// with it.
     pub(crate) fn receive_json(&mut self, raw: &str, named: bool) {
         self.input.receive_json(raw, named);
     }
 
-    /// Takes all of the input in one text, escaped.
+    /// Sets the whole input from a single string, escaped.
     pub(crate) fn receive_full_input(&mut self, raw: &str) {
         self.input.receive_full(raw);
     }
 
-    /// Marks the input as the text for a custom tool.
+    /// Marks the input as plain text for a custom tool.
     pub(crate) fn set_custom(&mut self) {
         self.input.set_custom();
     }
@@ -200,18 +202,18 @@ impl Call {
         id.saturating_add(self.name.len()).saturating_add(self.input.held_bytes())
     }
 
-    /// Returns the client's id of the call, once it was needed.
+    /// Returns the id of the call for the client, if it was needed already.
     pub(super) fn client_id(&self) -> Option<&str> {
         self.client_id.as_deref()
     }
 
-    /// Sets the client's id of the call.
+    /// Sets the id of the call for the client.
     pub(super) fn set_client_id(&mut self, id: String) {
         self.client_id = Some(id);
     }
 
-    /// Returns the upstream's id of the call. If the upstream gave none, an id is minted once and
-    /// stays. `index`: the call's position in the answer.
+    /// Returns the id of the call for the upstream. If the upstream sent none, an id is generated
+    /// once and kept. `index`: the call's position in the answer.
     pub(super) fn upstream_id(&mut self, index: usize, ids: &Ids) -> &str {
         match (&self.id, self.minted.is_some()) {
             (Some(id), false) => id,
@@ -222,7 +224,7 @@ impl Call {
         }
     }
 
-    /// Returns true if the name is a tool's and cannot be the start of a longer one.
+    /// Returns true if the name belongs to a tool and cannot be the start of a longer name.
     pub(super) fn name_is_whole(&self, tools: &Tools) -> bool {
         let mut known = false;
         for tool in tools.iter() {

@@ -1,4 +1,4 @@
-//! The tool calls of one answer, and what is wrong with them.
+//! Tool calls of one answer, with their ids and faults.
 
 use super::call::{Call, CallState};
 use super::mend::Mender;
@@ -16,15 +16,15 @@ use crate::model::stop_reason;
 use crate::text::bare_json;
 use crate::text::names::NameSet;
 
-/// Maximum number of calls in an answer. No upstream allows more in its requests, so they could not
-/// come back.
+/// Maximum number of calls in an answer. No upstream accepts more in a request, so a longer history
+/// could not be sent back.
 const CALLS_MAX: usize = 1024;
 
-/// Maximum number of bytes of an input that a thinking block carries: clients keep it, and send it
-/// with every request.
+/// Maximum number of bytes of an input that a thinking block carries. Clients keep the block, and
+/// send it with every request.
 const CARRIED_BYTES_MAX: usize = 8 << 10;
 
-/// Reason why an answer ends, as far as it matters for calls.
+/// Facts about the end of an answer that matter for its calls.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct BrokenOff {
     /// True if a length limit or a filter ended the answer, and not the model.
@@ -34,7 +34,7 @@ pub(crate) struct BrokenOff {
 }
 
 impl BrokenOff {
-    /// Reads the reason from the upstream's stop word.
+    /// Determines the facts from the upstream's finish reason.
     pub(crate) fn of(word: Option<&str>) -> Self {
         let Some(word) = word else { return Self::default() };
         Self {
@@ -44,24 +44,25 @@ impl BrokenOff {
     }
 }
 
-/// Calls of an answer, in the order in which they came.
+/// Tool calls of an answer, in order of arrival.
 #[derive(Debug)]
 pub(crate) struct Calls {
     list: Vec<Call>,
-    /// Client's ids of calls in the history and in this answer.
+    /// Ids that the client uses for calls in the history and in this answer.
     ids_used: NameSet<'static>,
     /// Number of bytes of the calls' ids, names and inputs.
     held_bytes: usize,
     left_out: LeftOut,
-    /// Budget for comparing inputs with the schemas of their tools.
+    /// Budget for validating inputs against the schemas of their tools.
     schema_budget: Budget,
     mend_budget: Budget,
 }
 
-/// Reasons why calls were left out of an answer.
+/// Reasons why calls of an answer were left out.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LeftOut {
-    /// True if a call was left out by `invalid_tool_call: hold`, or because it never got a name.
+    /// True if a call was left out by the setting `invalid_tool_call: hold`, or because it never
+    /// got a name.
     pub(crate) invalid: bool,
     /// True if a call was left out because a guard withheld its tool.
     pub(crate) by_guard: bool,
@@ -80,7 +81,7 @@ impl Calls {
         }
     }
 
-    /// Returns all calls of the answer, with those that were left out.
+    /// Returns all calls of the answer, including those that were left out.
     pub(crate) fn all(&self) -> &[Call] {
         &self.list
     }
@@ -93,7 +94,7 @@ impl Calls {
         self.list.get_mut(index)
     }
 
-    /// Returns the reasons why calls were left out.
+    /// Returns the reasons why calls of the answer were left out.
     pub(crate) fn left_out(&self) -> LeftOut {
         self.left_out
     }
@@ -114,7 +115,7 @@ impl Calls {
         Ok(index)
     }
 
-    /// Lets `change` add to the call at `index`.
+    /// Lets the function `change` add data to the call at `index`.
     pub(super) fn extend<T>(
         &mut self,
         index: usize,
@@ -128,8 +129,8 @@ impl Calls {
         Some(result)
     }
 
-    /// Leaves out the call at `index`, which never got a name: without it there is nothing that a
-    /// client could run.
+    /// Leaves out the call at `index`, which never got a name: a client cannot run a call without
+    /// one.
     pub(super) fn leave_out_nameless(&mut self, index: usize) {
         self.left_out.invalid = true;
         if let Some(call) = self.list.get_mut(index) {
@@ -145,18 +146,18 @@ impl Calls {
         }
     }
 
-    /// Returns true if a call that the client gets is not complete.
+    /// Returns true if a call that the client gets is incomplete.
     pub(super) fn has_half(&self) -> bool {
         self.list.iter().any(|call| call.state() != CallState::LeftOut && call.input().is_half())
     }
 
-    /// Counts late repetitions of inputs that broke off, and forgets them.
+    /// Counts late repetitions of inputs that were cut off, and drops them.
     pub(super) fn take_leftovers(&mut self) -> usize {
         let closed = self.list.iter_mut().filter(|call| call.state() == CallState::Closed);
         closed.filter_map(|call| call.input_mut().has_leftover().then_some(())).count()
     }
 
-    /// Returns the client's id of the call at `index`, and makes it if needed.
+    /// Returns the client's id of the call at `index`, and creates it if needed.
     pub(super) fn client_id(&mut self, index: usize, ids: &Ids) -> String {
         let Some(call) = self.list.get_mut(index) else { return String::new() };
         if let Some(id) = call.client_id() {
@@ -168,7 +169,8 @@ impl Calls {
         id
     }
 
-    /// Gives an input of which nobody said whose it is to the call before it, if that has none.
+    /// Moves an input that arrived without a tool's name to the preceding call, if that call has no
+    /// input.
     pub(super) fn give_nameless_inputs(&mut self) {
         for at in 1..self.list.len() {
             if let Some([named, nameless]) = self.list.get_mut(at.saturating_sub(1)..=at)
@@ -182,7 +184,7 @@ impl Calls {
         }
     }
 
-    /// Returns the repaired input of a call, or `None` if nothing was repaired.
+    /// Returns the repaired input of a call, or `None` if the input needs no repair.
     fn repaired(&mut self, index: usize, object: &str, to: &Output<'_>) -> Option<String> {
         let call = self.list.get(index).filter(|call| may_repair(call, to))?;
         let tool = to.context.tools.meant_by(call.name());
@@ -196,17 +198,17 @@ impl Calls {
         unquoted.or(without_id)
     }
 
-    /// Returns the input of a call without the members that its client would refuse, and their
-    /// number. `None` if nothing was mended.
+    /// Returns the input of a call without members that its client would refuse, and the number of
+    /// these members. `None` if nothing was mended.
     fn mended(&mut self, index: usize, object: &str, to: &Output<'_>) -> Option<(String, u32)> {
         let call = self.list.get(index).filter(|_| to.rules.mends_inputs)?;
         let tool = to.context.tools.meant_by(call.name())?;
         Mender::whole(tool, object, &mut self.mend_budget)
     }
 
-    /// Returns `object` without a member `id` that repeats a tool id, or `None` if it has none. n8n
-    /// adds one to each input in its history, and models imitate it. So it is left out even if no
-    /// schema is known: nothing else has such a value.
+    /// Returns `object` without a member `id` that repeats the id of a call; `None` if the object
+    /// has none. n8n adds an `id` to each input in its history, and models imitate this. The member
+    /// is left out even without a schema, since no other member has a value like this.
     fn without_id_echo(&self, object: &str, schema: Option<&str>) -> Option<String> {
         tool_schema::without_id(object, schema, &|value| {
             let id = value.decode();
@@ -214,16 +216,16 @@ impl Calls {
         })
     }
 
-    /// Returns the repaired input of a call that would be an object but for bare control
-    /// characters.
+    /// Returns the repaired input of a call whose strings contain unescaped control characters, if
+    /// it is an object otherwise.
     fn escaped(&mut self, index: usize, to: &Output<'_>) -> Option<String> {
         let call = self.list.get(index).filter(|call| may_repair(call, to))?;
         let object = bare_json::all_escaped(call.input().rest())?;
         Some(self.repaired(index, &object, to).unwrap_or(object))
     }
 
-    /// Judges a call and warns of what is wrong with it. Returns true if the client does not get
-    /// the call. `unseen`: the client has nothing of it; `refused`: the answer is a refusal.
+    /// Checks a call and adds warnings about its faults. Returns true if the client does not get
+    /// the call. `unseen`: nothing of the call was sent; `refused`: the answer is a refusal.
     fn leaves_out(
         &mut self,
         index: usize,
@@ -265,7 +267,7 @@ impl Calls {
         cut_off || held
     }
 
-    /// Returns the inputs of all calls, by the client's ids, as they are going to be sent.
+    /// Returns the inputs of all calls, by the client's ids, in the form in which they are sent.
     pub(super) fn inputs(&mut self, to: &Output<'_>) -> Vec<(String, String)> {
         let mut inputs = Vec::new();
         for index in 0..self.list.len() {
@@ -284,7 +286,7 @@ impl Calls {
         inputs
     }
 
-    /// Sends the start of the call at `index`, whose input follows as it comes.
+    /// Sends the start of the call at `index`, before its input is complete.
     pub(super) fn open(&mut self, index: usize, progress: &mut Progress, to: &mut Output<'_>) {
         self.begin(index, progress, to);
         if to.rules.mends_inputs
@@ -295,7 +297,7 @@ impl Calls {
         }
     }
 
-    /// Sends the start of the call at `index`, once.
+    /// Sends the start of the call at `index`, unless it was sent before.
     fn begin(&mut self, index: usize, progress: &mut Progress, to: &mut Output<'_>) {
         let Some(call) = self.list.get_mut(index) else { return };
         if call.state() != CallState::Waiting {
@@ -321,7 +323,7 @@ impl Calls {
         progress.open_block(true);
     }
 
-    /// Sends the part of the input that can be sent now, if the call's block is open.
+    /// Sends the part of a call's input that can be sent now, if the call's block is open.
     pub(super) fn send_input(&mut self, index: usize, to: &mut Output<'_>) {
         if let Some(call) = self.list.get_mut(index)
             && call.state() == CallState::Open
@@ -334,8 +336,8 @@ impl Calls {
         }
     }
 
-    /// Ends a call that is complete, or as complete as it gets. `is_unseen`: the client gets it as
-    /// a whole.
+    /// Sends the end of a call whose input is complete, or will not get more complete. `is_unseen`:
+    /// the client gets the call as a whole.
     pub(super) fn finish(
         &mut self,
         index: usize,
@@ -379,7 +381,7 @@ impl Calls {
         self.send_end(index, &input, to);
     }
 
-    /// Sends the rest of the input, and the end of the block.
+    /// Sends the remaining input, and the end of the block.
     fn send_end(&mut self, index: usize, input: &Input, to: &mut Output<'_>) {
         let Some(call) = self.list.get_mut(index) else { return };
         if call.input().is_sent() {
@@ -410,8 +412,8 @@ impl Calls {
     }
 }
 
-/// Warns of members of an input that were mended. The log gets the name of the tool, and nothing of
-/// the values.
+/// Adds a warning about members of an input that were mended. The log gets the tool's name, but no
+/// values.
 fn warn_mended(tool: &str, members: u32, to: &mut Output<'_>) {
     let tool = to.context.tools.meant_by(tool).map_or("", |tool| &tool.name);
     for _ in 0..members {

@@ -1,19 +1,19 @@
-//! Mends the input of a call while it passes: members that the client would refuse, though it can
-//! do without them, are left out.
+//! Streaming filter for the input of a call. It removes optional members whose values the client
+//! would refuse.
 //!
-//! | the value of a member that may lack | is left out |
+//! | value of an optional member | removed |
 //! |---|---|
-//! | `null` | where the schema takes none |
-//! | `""` or blanks | where no text is wanted, or another one: `enum`, `minLength`, `format`, `pattern` |
-//! | a number | beyond the bounds, of a tool of Claude Code or of a member with a default |
-//! | `null`, `""`, `[]`, `{}` | of a member that the schema does not know and does not allow |
+//! | `null` | if the schema does not allow `null` |
+//! | `""` or blanks | if the schema allows only other values (`enum`, `minLength`, `format`, …) |
+//! | a number | beyond the bounds, for a tool of Claude Code or a member with a default |
+//! | `null`, `""`, `[]`, `{}` | if the schema neither lists nor allows the member |
 //!
-//! `"3"` and `"true"` become what they say where the schema takes no text. All else stays as the
-//! model wrote it, and so does what is no JSON.
+//! `"3"` and `"true"` are unquoted if the schema allows no strings. All other values stay as the
+//! model wrote them, and so does text that is no JSON.
 //!
-//! A member is held from the comma before it until its first bytes show that it stays: no more than
-//! one, and few of its bytes. Of objects in objects and in arrays the same is true. What the schema
-//! knows nothing of passes unread.
+//! A member is held from the preceding comma until its first bytes show that it stays. At most one
+//! member is held at a time, and few of its bytes. Nested objects and arrays are handled alike.
+//! Values that the schema does not describe are sent without being examined.
 
 mod by_name;
 mod held;
@@ -30,62 +30,63 @@ use crate::text::words;
 use by_name::ByName;
 use memchr::memchr2;
 
-/// Maximum number of bytes of a key and value that are held; a longer member passes unmended.
+/// Maximum number of bytes of a key and value that are held; a longer member is sent unchanged.
 const HELD_BYTES_MAX: usize = 4 << 10;
 
-/// Maximum number of bytes kept about a tool's schema. Objects and arrays beyond it pass unread.
+/// Maximum number of bytes kept about a tool's schema. Objects and arrays beyond it are sent
+/// unchanged.
 const KNOWN_BYTES_MAX: usize = 256 << 10;
 
-/// Number of bytes counted for one place of a schema, without its members.
+/// Number of bytes counted for one subschema that is kept, without its members.
 const PLACE_BYTES: usize = 128;
 
-/// Mender of one input, while it passes.
+/// Filter for the input of one call, while the input is streamed.
 #[derive(Debug)]
 pub(crate) struct Mender {
     /// Schema of the tool, as the client wrote it.
     root: Arc<str>,
     by_name: ByName,
     shapes: Vec<Shape>,
-    /// Objects and arrays of the schema that were looked up, by their place in it and by kind
+    /// Subschemas of objects and arrays that were looked up, by position in the schema and by kind
     /// (true: object).
     known: BTreeMap<(Part, bool), Option<Inner>>,
     known_bytes: usize,
-    /// Open objects and arrays whose schema is known.
+    /// Open objects and arrays whose schema is known, innermost last.
     frames: Vec<Frame>,
     at: At,
     member: Current,
-    /// Bytes that may be left out: everything behind the value before.
+    /// Bytes that may still be removed: everything after the previous value.
     held: String,
     /// Offsets in `held` of the comma, the key and the value.
     comma: Option<usize>,
     key: Option<usize>,
     value: usize,
-    /// Scanner of the value that passes unread.
+    /// Scanner for a value that is sent without being examined.
     scan: Scanner,
     out: String,
     mended: u32,
 }
 
-/// Token that is expected next.
+/// Token that is expected next in the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum At {
-    /// State: the object has not begun.
+    /// State: the root object has not begun.
     Start,
-    /// State: a key comes, or the end of the object that has just begun.
+    /// State: in an object that has just begun, a key or `}` must come.
     First,
-    /// State: a comma comes, or the end of an object.
+    /// State: after a value in an object, a comma or `}` must come.
     Next,
-    /// State: a key comes, behind a comma.
+    /// State: after a comma in an object, a key must come.
     Key,
     /// State: inside a key.
     InKey {
         escaped: bool,
     },
     Colon,
-    /// State: a value comes, and its member is held.
+    /// State: a value must come; its member is held.
     Value,
-    /// State: inside a held value: a text, then a number, `null`, or what may be an empty array or
-    /// object.
+    /// State: inside a held value that is a string. The next three states are alike, for a number,
+    /// `null`, and an array or object that is empty so far.
     HeldText {
         escaped: bool,
     },
@@ -94,22 +95,23 @@ enum At {
     HeldEmpty {
         open: u8,
     },
-    /// State: inside a value that passes: a text, then a number or any other value.
+    /// State: inside a string that is sent unchanged. The next two states are alike, for a number
+    /// and for any other value.
     Text {
         escaped: bool,
     },
     Number,
     Other,
-    /// State: an element comes, or the end of the array that has just begun.
+    /// State: in an array that has just begun, an element or `]` must come.
     FirstElement,
     Element,
-    /// State: a comma comes, or the end of an array.
+    /// State: after an element of an array, a comma or `]` must come.
     NextElement,
-    /// State: everything passes unchanged, because the object is complete or the text is no JSON.
+    /// State: everything is sent unchanged, because the object is complete or the text is no JSON.
     Off,
 }
 
-/// Known schema of an object (index in `shapes`) or of the elements of an array.
+/// Known schema of an object (as an index in `shapes`) or of the elements of an array.
 #[derive(Clone, Copy, Debug)]
 enum Inner {
     Object(usize),
@@ -119,28 +121,28 @@ enum Inner {
 #[derive(Clone, Copy, Debug)]
 struct Frame {
     inner: Inner,
-    /// True if a member of this object was sent.
+    /// True if a member of this object was already sent.
     has_sent: bool,
-    /// Bit set of the known members that have come.
+    /// Bit set of the object's known members that have arrived.
     seen: u128,
 }
 
-/// Facts about the member whose value comes.
+/// Facts about the member whose value comes next.
 #[derive(Clone, Copy, Debug, Default)]
 struct Current {
     schema: Option<Part>,
-    /// True if the member may be left out.
+    /// True if the member is optional, or has a default.
     may_lack: bool,
-    /// True if a number beyond its bounds may be left out.
+    /// True if the member is removed when its number exceeds the schema's bounds.
     bounded: bool,
-    /// True if the schema does not allow the member.
+    /// True if the schema does not list the member, and allows no such members.
     is_extra: bool,
     by_name: Option<by_name::Rule>,
 }
 
 impl Mender {
-    /// Creates the mender for a call of this tool, or returns `None` if its schema leaves nothing
-    /// to mend.
+    /// Creates the filter for a call of this tool; `None` if the tool's schema leaves nothing to
+    /// mend.
     pub(crate) fn of(tool: &Tool, budget: &mut Budget) -> Option<Self> {
         let root = tool.schema.clone()?;
         let shape = Shape::of(&root, Part::whole(&root), budget)?;
@@ -167,8 +169,8 @@ impl Mender {
         })
     }
 
-    /// Mends a whole input and returns it with the number of mended members, or `None` if there was
-    /// nothing to mend.
+    /// Filters a whole input, and returns it with the number of removed or unquoted members. `None`
+    /// if nothing was changed.
     pub(crate) fn whole(tool: &Tool, object: &str, budget: &mut Budget) -> Option<(String, u32)> {
         let mut mender = Self::of(tool, budget)?;
         mender.out.reserve(object.len());
@@ -176,7 +178,7 @@ impl Mender {
         (mender.mended > 0 && mender.held.is_empty()).then_some((mender.out, mender.mended))
     }
 
-    /// Reads the next piece of a tool call's input, and returns the mended text to send.
+    /// Filters the next piece of a tool call's input, and returns the text to send.
     #[inline]
     pub(crate) fn push<'t>(&'t mut self, text: &'t str, budget: &mut Budget) -> &'t str {
         let passes = match self.at {
@@ -191,14 +193,15 @@ impl Mender {
         &self.out
     }
 
-    /// Returns the text that is still held, when nothing more comes.
+    /// Returns the held text at the end of the input.
     pub(crate) fn rest(&mut self) -> &str {
         self.out.clear();
         self.give_up();
         &self.out
     }
 
-    /// Returns the number of members that were mended since the last call.
+    /// Returns the number of members that were removed or unquoted since the last call of this
+    /// function.
     pub(crate) fn take_mended(&mut self) -> u32 {
         std::mem::take(&mut self.mended)
     }
@@ -212,7 +215,7 @@ impl Mender {
         }
     }
 
-    /// Takes some bytes of a text that begins with `byte`. Returns their number.
+    /// Handles some bytes of `rest`, which begins with `byte`, and returns their number.
     fn take(&mut self, rest: &str, byte: u8, budget: &mut Budget) -> usize {
         match self.at {
             At::Off => self.pass(rest),
@@ -229,20 +232,20 @@ impl Mender {
         }
     }
 
-    /// Sends a text. Returns its length.
+    /// Sends a text unchanged, and returns its length.
     fn pass(&mut self, text: &str) -> usize {
         self.out.push_str(text);
         text.len()
     }
 
-    /// Sends one byte of ASCII.
+    /// Sends one ASCII byte, and returns 1.
     fn pass_byte(&mut self, byte: u8) -> usize {
         self.out.push(char::from(byte));
         1
     }
 
-    /// Gives up mending: the input is no JSON, or not what was understood. Everything that follows
-    /// passes.
+    /// Stops mending, because the input is no JSON or has an unexpected form. All later text is
+    /// sent unchanged.
     fn give_up(&mut self) -> usize {
         self.release();
         self.at = At::Off;
@@ -282,7 +285,7 @@ impl Mender {
         self.pass(words::split_at(rest, end).0)
     }
 
-    /// Ends a value that passes.
+    /// Ends a value that is sent unchanged.
     fn end_value(&mut self) {
         self.at = match self.frames.last().map(|frame| frame.inner) {
             Some(Inner::Object(_)) => At::Next,
@@ -291,7 +294,7 @@ impl Mender {
         };
     }
 
-    /// Begins a value that passes. Returns 1 if its first byte was taken, or else 0.
+    /// Begins a value that is sent unchanged. Returns 1 if its first byte was handled, or else 0.
     fn begin_passed(&mut self, byte: u8, schema: Option<Part>, budget: &mut Budget) -> usize {
         match byte {
             b'"' => {
@@ -314,7 +317,7 @@ impl Mender {
         0
     }
 
-    /// Enters an object or an array whose schema is known.
+    /// Enters an object or an array whose schema is known, and returns the number of bytes handled.
     fn enter(&mut self, inner: Inner, byte: u8) -> usize {
         self.frames.push(Frame { inner, has_sent: false, seen: 0 });
         self.at = match inner {
@@ -324,8 +327,7 @@ impl Mender {
         self.pass_byte(byte)
     }
 
-    /// Returns what the schema `part` says of an object or an array, or `None` if it leaves nothing
-    /// to mend.
+    /// Returns the schema at `part` for an object or an array; `None` if it leaves nothing to mend.
     fn inner(&mut self, part: Part, byte: u8, budget: &mut Budget) -> Option<Inner> {
         if u32::try_from(self.frames.len()).is_ok_and(|depth| depth >= DEPTH_MAX) {
             return None;
@@ -353,7 +355,7 @@ impl Mender {
         inner
     }
 
-    /// Returns true if `bytes` more may be kept about the schema.
+    /// Returns true if the memory limit allows keeping `bytes` more about the schema.
     fn has_room(&self, bytes: usize) -> bool {
         self.known_bytes.saturating_add(bytes) <= KNOWN_BYTES_MAX
     }
@@ -363,7 +365,7 @@ fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
 
-/// Returns the length of the number that the text begins with: 0 if there is none.
+/// Returns the length of the number at the start of a text; 0 if there is none.
 fn number_end(text: &str) -> usize {
     let is_inside =
         |byte: u8| byte.is_ascii_digit() || matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E');

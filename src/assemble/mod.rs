@@ -1,11 +1,12 @@
-//! Blocks of an answer, put together of what an upstream sends in any order, and sent one after
-//! another.
+//! Assembly of an answer's blocks: orders what an upstream sends in any order, and sends the blocks
+//! one after another.
 //!
 //! Protocols disagree about who ends a block. A Messages stream sends its blocks one after another,
 //! each between its start and its stop. A Chat Completions stream names the field that a delta
-//! extends (`content`, `tool_calls[1]`) and never says that a field is complete. So what comes
-//! extends logical blocks, which wait in a queue in the order in which they first appeared. Only
-//! the block at the head is sent; it is complete when a later block exists, or at the end:
+//! extends (`content`, `tool_calls[1]`) and never marks a field as complete. So deltas extend
+//! logical blocks, which wait in a queue in the order in which they first appeared. Only the block
+//! at the head of the queue is sent. It is complete when a later block exists, or at the end of the
+//! answer:
 //!
 //! | block | starts when | is complete when |
 //! |---|---|---|
@@ -15,17 +16,17 @@
 //! | tool, live | id and name are known (the name is that of one tool alone, or input has come) | a later block exists and the input is one object (`{}` only if the later block is no call without more than that), or at the end |
 //! | tool, buffered | it is complete | the same |
 //!
-//! *Live* and *buffered* are the words of `tool_stream`; some calls are buffered whatever it says
-//! (`answer::rules`). Inputs are carried for clients that lose them: `history::spoilt_inputs`
-//! brings them back.
+//! *Live* and *buffered* are values of the setting `tool_stream`; some calls are always buffered
+//! (`answer::rules`). Inputs of calls are carried for clients that lose them:
+//! `history::spoilt_inputs` restores them.
 //!
 //! An incomplete call is never closed before an error: clients would run it.
 //!
-//! | here | in a file of its own |
+//! | in this file | in other files |
 //! |---|---|
-//! | [`Assembly`]: takes text, reasoning and calls | `pump`: sends them; `progress`: how far |
-//! | | `queue`: the blocks that wait; `thinking`: one of reasoning |
-//! | | `calls`, of which each is a `call` with its `tool_input`, which `mend` mends |
+//! | [`Assembly`]: adds text, reasoning and calls | `pump`: sends blocks; `progress`: blocks sent |
+//! | | `queue`: blocks not yet sent; `thinking`: one thinking block |
+//! | | `calls`: all; `call`: one call; `tool_input`: its input; `mend`: filters the input |
 
 pub(crate) mod call;
 mod calls;
@@ -59,14 +60,15 @@ use thinking::Thinking;
 #[derive(Debug)]
 pub(crate) struct Blank(Option<Block>);
 
-/// State of the blocks of one answer.
+/// State of the blocks of one answer: queue, calls and progress.
 #[derive(Debug)]
 pub(crate) struct Assembly {
     queue: Queue,
     calls: Calls,
-    /// Reasoning that is not shown and must come back with the next call.
+    /// Thinking block that the client does not see, but must return with the next call.
     hidden: Option<Thinking>,
-    /// Items of reasoning that came after their blocks: the next block of reasoning carries them.
+    /// Reasoning items that arrived after their blocks were sent; the next thinking block carries
+    /// them.
     late: Vec<String>,
     /// White space before the first reasoning of a block, escaped.
     lead: String,
@@ -74,7 +76,8 @@ pub(crate) struct Assembly {
     whole: bool,
     progress: Progress,
     scratch: String,
-    /// Bytes of items that thinking blocks carry, and of calls that the upstream ran.
+    /// Number of bytes of reasoning items in thinking blocks, and of calls that the upstream ran
+    /// itself.
     carried_bytes: usize,
 }
 
@@ -94,8 +97,8 @@ impl Assembly {
         }
     }
 
-    /// Notes that the whole answer has arrived: a call that was cut off need not be shown, though
-    /// the client asked for a stream.
+    /// Records that the whole answer has arrived. A call that was cut off can then be left out,
+    /// although the client asked for a stream.
     pub(crate) fn set_whole(&mut self) {
         self.whole = true;
     }
@@ -104,17 +107,17 @@ impl Assembly {
         &self.calls
     }
 
-    /// Returns true if a block was started.
+    /// Returns true if a block of the answer was started.
     pub(crate) fn has_block(&self) -> bool {
         self.progress.has_block()
     }
 
-    /// Returns true if the client has something to go on with: a text or a call.
+    /// Returns true if the client got a text or a call, so that it can continue.
     pub(crate) fn has_said(&self) -> bool {
         self.progress.has_said()
     }
 
-    /// Returns the number of bytes that wait to be sent, with [`BLOCK_BYTES`] for each block and
+    /// Returns the number of bytes that have not been sent, with [`BLOCK_BYTES`] for each block and
     /// call.
     pub(crate) fn waiting_bytes(&self) -> usize {
         let blocks = self.calls.all().len().saturating_add(self.queue.len());
@@ -126,12 +129,12 @@ impl Assembly {
             .saturating_add(self.carried_bytes)
     }
 
-    /// Returns the number of bytes that are kept in memory.
+    /// Returns the number of bytes of the answer that are kept in memory.
     pub(crate) fn held_bytes(&self) -> usize {
         self.waiting_bytes().saturating_add(self.scratch.capacity())
     }
 
-    /// Takes more text, escaped.
+    /// Adds text to the answer; `raw` is escaped.
     #[inline]
     pub(crate) fn push_text(
         &mut self,
@@ -156,7 +159,7 @@ impl Assembly {
         self.queue.push_text(raw, is_blank());
     }
 
-    /// Ends the text block at the back: later text begins another block.
+    /// Ends the text block at the back of the queue: later text begins another block.
     pub(crate) fn end_text(&mut self) {
         if let Some(hidden) = &mut self.hidden {
             hidden.end_text();
@@ -164,18 +167,19 @@ impl Assembly {
         self.queue.end_text();
     }
 
-    /// Adds a citation to the text at the back. Returns false if the last block is no text.
+    /// Adds a citation to the text block at the back of the queue. Returns false if the last block
+    /// is no text.
     pub(crate) fn cite(&mut self, citation: Citation) -> bool {
         self.queue.cite(citation)
     }
 
-    /// Takes a call that the upstream ran.
+    /// Adds a call that the upstream ran itself, such as a web search.
     pub(crate) fn push_hosted(&mut self, call: HostedCall) {
         self.carried_bytes = self.carried_bytes.saturating_add(call.held_bytes());
         self.queue.push(Block::Hosted(Box::new(call)));
     }
 
-    /// Sends a text of Creole's own, escaped, as a block.
+    /// Sends a text written by Creole as a block; `raw` is escaped.
     pub(crate) fn send_own_text(&mut self, raw: &str, to: &mut Output<'_>) {
         self.progress.open_text(to);
         to.write(Event::Text(raw));
@@ -183,19 +187,19 @@ impl Assembly {
         self.progress.close_block();
     }
 
-    /// Takes the white space at the back, if no more than that is in its block.
+    /// Removes and returns the block at the back of the queue, if it is only white space.
     pub(crate) fn take_blank(&mut self) -> Blank {
         Blank(self.queue.take_blank())
     }
 
-    /// Puts white space back that [`Assembly::take_blank`] took.
+    /// Puts back the white space that [`Assembly::take_blank`] removed.
     pub(crate) fn put_back(&mut self, blank: Blank) {
         if let Some(blank) = blank.0 {
             self.queue.push(blank);
         }
     }
 
-    /// Takes more reasoning.
+    /// Adds reasoning to the answer.
     pub(crate) fn push_thinking(
         &mut self,
         text: Str<'_>,
@@ -231,13 +235,13 @@ impl Assembly {
         }
     }
 
-    /// Takes an item of reasoning that the upstream wants back.
+    /// Adds an item of reasoning that must be sent back to the upstream later.
     pub(crate) fn push_detail(&mut self, detail: &Detail<'_>, field: Field, to: &Output<'_>) {
         self.thinking(field, to).push_detail(detail);
     }
 
-    /// Adds an item of reasoning, as it was written, to the thinking block at the back: the
-    /// signature carries it back to the upstream.
+    /// Adds an item of reasoning, unchanged, to the thinking block at the back of the queue. The
+    /// block's signature carries the item back to the upstream.
     pub(crate) fn carry_item(&mut self, item: String, to: &Output<'_>) {
         self.carried_bytes = self.carried_bytes.saturating_add(item.len());
         let late = std::mem::take(&mut self.late);
@@ -245,14 +249,14 @@ impl Assembly {
         late.into_iter().chain([item]).for_each(|item| thinking.carry_item(item));
     }
 
-    /// Keeps an item of reasoning whose block was sent without it, for the next block that carries
-    /// an item.
+    /// Keeps an item of reasoning whose block was sent without the item. A later thinking block
+    /// will carry it.
     pub(crate) fn carry_late(&mut self, item: String) {
         self.carried_bytes = self.carried_bytes.saturating_add(item.len());
         self.late.push(item);
     }
 
-    /// Ends the thinking block at the back: later reasoning begins another block.
+    /// Ends the thinking block at the back of the queue: later reasoning begins another block.
     pub(crate) fn end_thinking(&mut self) {
         self.lead.clear();
         if let Some(thinking) = self.queue.back_thinking_mut() {
@@ -260,7 +264,7 @@ impl Assembly {
         }
     }
 
-    /// Returns the thinking block that reasoning belongs to now, and begins it if needed.
+    /// Returns the thinking block that new reasoning belongs to, and begins one if needed.
     fn thinking(&mut self, field: Field, to: &Output<'_>) -> &mut Thinking {
         let shown = to.context.thinking.display == Display::Shown;
         let thinking = if shows_thinking(to) { self.queue.thinking(field, shown) } else { None };
@@ -270,7 +274,7 @@ impl Assembly {
         }
     }
 
-    /// Adds a call; gives its position.
+    /// Adds a call, and returns its position.
     pub(crate) fn add_call(&mut self, mut call: Call, to: &mut Output<'_>) -> Result<usize, Error> {
         let others = self.calls.all().iter().any(|call| call.state() != CallState::LeftOut);
         if to.context.limits.one_tool_call && others {
@@ -284,7 +288,8 @@ impl Assembly {
         Ok(index)
     }
 
-    /// Lets `change` add to the call at `index`; it is given memory to reuse.
+    /// Lets the function `change` add data to the call at `index`. `change` also gets memory to
+    /// reuse.
     pub(crate) fn extend_call<T>(
         &mut self,
         index: usize,
@@ -294,7 +299,7 @@ impl Assembly {
         self.calls.extend(index, |call| change(call, scratch))
     }
 
-    /// Leaves out the call at `index`, which was cut off, if the client has nothing of it yet.
+    /// Leaves out the call at `index`, which was cut off, if nothing of it was sent to the client.
     pub(crate) fn leave_out_half(&mut self, index: usize, to: &mut Output<'_>) {
         if let Some(call) = self.calls.get_mut(index)
             && call.state() == CallState::Waiting
@@ -304,21 +309,22 @@ impl Assembly {
         }
     }
 
-    /// Returns the number of contradictions in the input of the call at `index`, and resets it.
+    /// Returns the number of contradictions in the input of the call at `index`, and resets the
+    /// counter.
     pub(crate) fn take_conflicts(&mut self, index: usize) -> u32 {
         self.calls.get_mut(index).map_or(0, |call| call.input_mut().take_conflicts())
     }
 
-    /// Queues the reasoning that is not shown before the next block.
+    /// Adds the hidden thinking block to the queue, before the next block.
     fn queue_hidden(&mut self) {
         if let Some(hidden) = self.hidden.take() {
             self.queue.push(Block::Thinking(Box::new(hidden)));
         }
     }
 
-    /// Carries the upstream's signature of the call at `index` in a thinking block. Gemini refuses
-    /// the result of a call whose signature does not come back, and ids must stay short. The block
-    /// is the one before the call if that has not been sent, else a new one after it. Of a whole
+    /// Adds the upstream's signature of the call at `index` to a thinking block. Gemini refuses the
+    /// result of a call whose signature does not come back, and ids must stay short. The block is
+    /// the one before the call if that has not been sent, else a new one after it. Of a whole
     /// answer none has been sent, and the first block carries all signatures: clients that make one
     /// block of several keep only one signature (RubyLLM the first, any-llm the last).
     pub(crate) fn carry_signature(
@@ -345,7 +351,7 @@ impl Assembly {
         }
     }
 
-    /// Returns true if the client has seen a part of a call that is not complete.
+    /// Returns true if the client has received a part of a call that is incomplete.
     pub(crate) fn is_in_call(&self) -> bool {
         self.calls.all().iter().enumerate().any(|(index, call)| {
             call.state() == CallState::Open
@@ -354,12 +360,12 @@ impl Assembly {
         })
     }
 
-    /// Returns true if a call that the client gets is not complete.
+    /// Returns true if a call that the client gets is incomplete.
     pub(crate) fn has_half_call(&self) -> bool {
         self.calls.has_half()
     }
 
-    /// Ends the answer: sends everything that waits.
+    /// Ends the answer, and sends all blocks that are still held.
     pub(crate) fn finish(&mut self, end: BrokenOff, to: &mut Output<'_>) {
         let has_records = self.hidden.as_ref().is_some_and(Thinking::has_records);
         if has_records && !self.calls.all().is_empty() {
@@ -376,7 +382,8 @@ impl Assembly {
         }
     }
 
-    /// Sends as much of the queue as can be sent. `flushing`: nothing more comes.
+    /// Sends the blocks that can be sent now. `flushing`: the answer is over, and no more data
+    /// comes.
     #[inline]
     pub(crate) fn pump(&mut self, flushing: bool, end: BrokenOff, to: &mut Output<'_>) {
         // Most of what comes goes on with the only block, which has begun.

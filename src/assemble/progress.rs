@@ -1,21 +1,21 @@
-//! Progress of the client through the blocks of an answer: which blocks were started and ended.
+//! Progress of sending an answer's blocks to the client: which blocks were started and ended.
 
 use crate::answer::Output;
 use crate::model::event::Event;
 
-/// Progress of the client through the blocks of an answer.
+/// Progress of sending an answer's blocks to the client.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Progress {
-    /// True if the start of the block at the head was sent, but not its end.
+    /// True if the start of the queue's first block was sent, but not its end.
     in_block: bool,
-    /// True if a block was started.
+    /// True if a block of the answer was started.
     has_block: bool,
-    /// True if a text or a call was started, so that the client has something to go on with.
+    /// True if a text or a call was started, so that the client can continue the conversation.
     has_said: bool,
 }
 
 impl Progress {
-    /// Returns true if the block at the head was started and not ended.
+    /// Returns true if the queue's first block was started and not ended.
     #[inline]
     pub(super) fn is_in_block(self) -> bool {
         self.in_block
@@ -25,25 +25,26 @@ impl Progress {
         self.has_block
     }
 
-    /// Returns true if the client has something to go on with: a text or a call.
+    /// Returns true if a text or a call was started, so that the client can continue the
+    /// conversation.
     pub(super) fn has_said(self) -> bool {
         self.has_said
     }
 
-    /// Notes that a block begins. `says`: the block is a text or a call.
+    /// Records that a block begins. `says`: the block is a text or a call.
     pub(super) fn open_block(&mut self, says: bool) {
         self.in_block = true;
         self.has_block = true;
         self.has_said |= says;
     }
 
-    /// Writes the start of a text block.
+    /// Writes the start of a text block for the client.
     pub(super) fn open_text(&mut self, to: &mut Output<'_>) {
         self.open_block(true);
         to.write(Event::TextBegins);
     }
 
-    /// Notes that the block at the head is over, whether or not it had begun.
+    /// Records that the queue's first block is over, whether or not it had begun.
     pub(super) fn close_block(&mut self) {
         self.in_block = false;
     }

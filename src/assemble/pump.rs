@@ -1,5 +1,5 @@
-//! Sends the blocks of an answer: the block at the head as far as it came, and the next one once
-//! that is complete.
+//! Sending of an answer's blocks: the first block of the queue as far as it arrived, and the next
+//! block when the first is complete.
 
 use super::call::{Call, CallState};
 use super::calls::{BrokenOff, Calls};
@@ -10,30 +10,31 @@ use crate::answer::Output;
 use crate::model::event::Event;
 use crate::model::request_context::Display;
 
-/// Kind of what follows the block at the head.
+/// Situation behind the first block of the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum After {
-    /// State: nothing has come behind the block yet.
+    /// State: nothing has arrived behind the first block yet.
     Nothing,
-    /// State: another block follows.
+    /// State: another block follows the first.
     Block,
     /// State: the answer is over.
     End,
 }
 
-/// Parts of an assembly that are needed to send its blocks.
+/// Borrowed parts of an assembly that are needed to send its blocks.
 pub(super) struct Pump<'a> {
     pub(super) queue: &'a mut Queue,
     pub(super) calls: &'a mut Calls,
     pub(super) progress: &'a mut Progress,
-    /// Reused memory.
+    /// Buffer for unescaping, whose memory is reused.
     pub(super) scratch: &'a mut String,
     /// True if calls are sent only when they are complete.
     pub(super) is_buffered: bool,
 }
 
 impl Pump<'_> {
-    /// Sends as much of the queue as can be sent. `flushing`: nothing more comes.
+    /// Sends the blocks that can be sent now. `flushing`: the answer is over, and no more data
+    /// comes.
     pub(super) fn send(mut self, flushing: bool, end: BrokenOff, to: &mut Output<'_>) {
         loop {
             let after = if flushing {
@@ -69,7 +70,8 @@ impl Pump<'_> {
         }
     }
 
-    /// Sends the text at the head. Returns true if the block is done, as the functions below do.
+    /// Sends the text block at the head of the queue. Returns true if the block is finished, like
+    /// the functions below.
     fn pump_text(&mut self, followed: bool, to: &mut Output<'_>) -> bool {
         if !self.queue.head().is_some_and(Block::counts) {
             return followed;
@@ -90,9 +92,9 @@ impl Pump<'_> {
         followed
     }
 
-    /// Puts the inputs of all calls into the thinking block at the head. n8n 2.41 writes a turn
-    /// with such a block anew, each call with `{}` for its input (its
-    /// `buildAnthropicContentBlocks`), and returns the signature of the last one as it came.
+    /// Puts the inputs of all calls into the thinking block at the head of the queue. n8n 2.41
+    /// rewrites a turn with thinking: each call gets the input `{}` (its
+    /// `buildAnthropicContentBlocks`), but the last signature comes back unchanged.
     fn carry_inputs(&mut self, to: &Output<'_>) {
         let inputs = self.calls.inputs(to);
         if let Some(thinking) = self.queue.head_thinking() {
@@ -189,9 +191,9 @@ impl Pump<'_> {
         over
     }
 
-    /// Returns true if the `{}` of the call at the head may still be a placeholder: the call behind
-    /// it has no more than that either. Servers that send placeholders announce all calls before
-    /// the first input.
+    /// Returns true if the `{}` of the call at the head may still be a placeholder: the next call
+    /// has no other input either. Servers that send placeholders announce all calls before the
+    /// first input.
     fn is_only_announced(&self, index: usize) -> bool {
         let input = |index: usize| self.calls.get(index).map(Call::input);
         // A call's signature comes as thinking without a text.
@@ -207,7 +209,7 @@ impl Pump<'_> {
             && next.is_some_and(|next| !next.says_something())
     }
 
-    /// Ends a call that is complete, or as complete as it gets.
+    /// Sends the end of a call whose input is complete, or will not get more complete.
     fn finish_call(&mut self, index: usize, end: BrokenOff, to: &mut Output<'_>) {
         // A call without arguments is complete if the model went on after it.
         let is_last =
@@ -223,7 +225,7 @@ impl Pump<'_> {
     }
 }
 
-/// Returns true if the model went on after the call at `index`.
+/// Returns true if the model produced other content after the call at `index`.
 pub(super) fn goes_on(calls: &Calls, queue: &Queue, index: usize) -> bool {
     let is_it = |block: &Block| matches!(block, Block::Tool(at) if *at == index);
     let mut after = queue.iter().skip_while(|block| !is_it(block)).skip(1);

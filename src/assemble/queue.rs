@@ -1,5 +1,5 @@
-//! The blocks of an answer that have not been sent to their ends, in the order in which they first
-//! appeared.
+//! Queue of the blocks of an answer that have not been sent completely, in the order in which they
+//! first appeared.
 
 use std::collections::VecDeque;
 use std::collections::vec_deque::Iter;
@@ -9,22 +9,22 @@ use crate::carry::signature::Field;
 use crate::model::hosted::HostedCall;
 use crate::model::search::Citation;
 
-/// A logical block.
+/// Logical block of an answer: thinking, text or call.
 #[derive(Debug)]
 pub(super) enum Block {
-    /// Text block. `pending` is escaped and not sent.
+    /// Text block. `pending` is the part that has not been sent, escaped.
     Text {
         pending: String,
         has_text: bool,
         /// True if later text belongs to another block.
         is_over: bool,
-        /// Sources of the text, without those that were sent.
+        /// Citations of the text, without those that were sent.
         citations: Vec<Citation>,
     },
     Thinking(Box<Thinking>),
     /// Tool call, by its position in [`Calls`](super::calls::Calls).
     Tool(usize),
-    /// A call that the upstream ran.
+    /// Call that the upstream ran itself, such as a web search.
     Hosted(Box<HostedCall>),
 }
 
@@ -57,8 +57,8 @@ impl Block {
         }
     }
 
-    /// Returns the text of this block that has not been sent. It is empty for a call, whose text is
-    /// kept in its input.
+    /// Returns the text of this block that has not been sent. The result is empty for a call, whose
+    /// text is kept in its input.
     fn pending(&self) -> &str {
         match self {
             Self::Text { pending, .. } => pending,
@@ -68,11 +68,11 @@ impl Block {
     }
 }
 
-/// Queue of blocks, of which only the one at the head is sent.
+/// Queue of an answer's blocks, of which only the first is sent.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     blocks: VecDeque<Block>,
-    /// Number of bytes of pending texts and citations of all blocks.
+    /// Number of bytes of texts and citations of all blocks that have not been sent.
     held_bytes: usize,
 }
 
@@ -85,7 +85,7 @@ impl Queue {
         self.blocks.is_empty()
     }
 
-    /// Returns the number of bytes of texts and citations that wait.
+    /// Returns the number of bytes of texts and citations that have not been sent.
     pub(super) fn held_bytes(&self) -> usize {
         self.held_bytes
     }
@@ -98,7 +98,7 @@ impl Queue {
         self.blocks.front()
     }
 
-    /// Returns the block at the head, if it is a thinking block.
+    /// Returns the first block of the queue, if it is a thinking block.
     pub(super) fn head_thinking(&mut self) -> Option<&mut Thinking> {
         match self.blocks.front_mut() {
             Some(Block::Thinking(thinking)) => Some(thinking),
@@ -110,24 +110,24 @@ impl Queue {
         self.blocks.iter().skip(1)
     }
 
-    /// Returns true if a block behind the head will be sent. The head is complete then.
+    /// Returns true if a block behind the first will be sent. The first block is complete then.
     pub(super) fn is_followed(&self) -> bool {
         self.behind_head().any(Block::counts)
     }
 
-    /// Returns true if nothing will be added to the block at the head.
+    /// Returns true if nothing will be added to the first block.
     pub(super) fn is_head_over(&self) -> bool {
         self.head().is_some_and(Block::is_over)
     }
 
-    /// Ends the text at the back: later text begins another block.
+    /// Ends the text block at the back: later text begins another block.
     pub(super) fn end_text(&mut self) {
         if let Some(Block::Text { is_over, .. }) = self.blocks.back_mut() {
             *is_over = true;
         }
     }
 
-    /// Adds a citation to the text at the back. Returns false if the last block is no text.
+    /// Adds a citation to the text block at the back. Returns false if the last block is no text.
     pub(super) fn cite(&mut self, citation: Citation) -> bool {
         let Some(Block::Text { citations, .. }) = self.blocks.back_mut() else { return false };
         self.held_bytes = self.held_bytes.saturating_add(citation.held_bytes());
@@ -135,7 +135,7 @@ impl Queue {
         true
     }
 
-    /// Removes and returns the citations of the text at the head.
+    /// Removes and returns the citations of the text block at the head.
     pub(super) fn take_citations(&mut self) -> Vec<Citation> {
         let Some(Block::Text { citations, .. }) = self.blocks.front_mut() else {
             return Vec::new();
@@ -149,7 +149,7 @@ impl Queue {
         self.blocks.back()
     }
 
-    /// Returns the first thinking block.
+    /// Returns the first thinking block of the queue.
     pub(super) fn first_thinking(&mut self) -> Option<&mut Thinking> {
         self.blocks.iter_mut().find_map(|block| match block {
             Block::Thinking(thinking) => Some(&mut **thinking),
@@ -157,7 +157,7 @@ impl Queue {
         })
     }
 
-    /// Returns the block at the back, if it is a thinking block.
+    /// Returns the last block of the queue, if it is a thinking block.
     pub(super) fn back_thinking(&self) -> Option<&Thinking> {
         match self.blocks.back() {
             Some(Block::Thinking(thinking)) => Some(thinking),
@@ -165,7 +165,7 @@ impl Queue {
         }
     }
 
-    /// Returns the block at the back, if it is a thinking block.
+    /// Returns the last block of the queue, mutably, if it is a thinking block.
     pub(super) fn back_thinking_mut(&mut self) -> Option<&mut Thinking> {
         match self.blocks.back_mut() {
             Some(Block::Thinking(thinking)) => Some(thinking),
@@ -173,12 +173,13 @@ impl Queue {
         }
     }
 
-    /// Returns the only block, if it is a thinking block.
+    /// Returns the only block of the queue, if it is a thinking block.
     pub(super) fn only_thinking(&mut self) -> Option<&mut Thinking> {
         if self.blocks.len() == 1 { self.head_thinking() } else { None }
     }
 
-    /// Returns true if the only block is a text that may go on, all of which has been sent so far.
+    /// Returns true if the queue has one block: a text that may continue, all of which has been
+    /// sent so far.
     pub(super) fn is_sent_text(&self) -> bool {
         self.blocks.len() == 1
             && matches!(
@@ -187,7 +188,7 @@ impl Queue {
             )
     }
 
-    /// Returns the position of the call, if the only block is a call.
+    /// Returns the position of the call, if the queue has one block and it is a call.
     #[inline]
     pub(super) fn only_call(&self) -> Option<usize> {
         match self.head() {
@@ -196,7 +197,7 @@ impl Queue {
         }
     }
 
-    /// Returns true if the only block is a text or a thinking block that may go on, all of which
+    /// Returns true if the queue has one block: a text or thinking that may continue, all of which
     /// has been sent so far.
     #[inline]
     pub(super) fn is_sent(&self) -> bool {
@@ -213,7 +214,7 @@ impl Queue {
         self.blocks.push_back(block);
     }
 
-    /// Adds escaped text to the text block at the back, or begins such a block.
+    /// Adds escaped text to the text block at the back of the queue, or begins a new text block.
     pub(super) fn push_text(&mut self, raw: &str, is_blank: bool) {
         if !matches!(self.blocks.back(), Some(Block::Text { is_over: false, .. })) {
             self.push(Block::text(false));
@@ -225,7 +226,8 @@ impl Queue {
         }
     }
 
-    /// Returns the thinking block at the back, and begins one if the last block is none or is over.
+    /// Returns the thinking block at the back. Begins one if the last block is of another kind or
+    /// over.
     pub(super) fn thinking(&mut self, field: Field, shown: bool) -> Option<&mut Thinking> {
         if self.back_thinking().is_none_or(Thinking::is_over) {
             self.push(Block::Thinking(Box::new(Thinking::new(field, shown))));
@@ -236,8 +238,7 @@ impl Queue {
         }
     }
 
-    /// Returns the thinking block right before the block at the back, and inserts one if there is
-    /// none.
+    /// Returns the thinking block right before the last block, and inserts one if there is none.
     pub(super) fn thinking_before_back(
         &mut self,
         field: Field,
@@ -259,13 +260,13 @@ impl Queue {
         }
     }
 
-    /// Adds to the number of bytes that wait, after text was added to a block.
+    /// Adds to the number of bytes that have not been sent, after text was added to a block.
     pub(super) fn hold(&mut self, bytes: usize) {
         self.held_bytes = self.held_bytes.saturating_add(bytes);
     }
 
-    /// Removes and returns the text of the head that can be sent. If more may follow, half of a
-    /// character stays.
+    /// Removes and returns the text of the first block that can be sent. If more may follow, half
+    /// of a surrogate pair stays.
     pub(super) fn take_ready(&mut self, is_over: bool) -> String {
         let ready = match self.blocks.front_mut() {
             Some(Block::Text { pending, .. }) => take_ready(pending, is_over),
@@ -276,13 +277,13 @@ impl Queue {
         ready
     }
 
-    /// Removes the block at the head.
+    /// Removes the first block of the queue.
     pub(super) fn pop(&mut self) {
         let block = self.blocks.pop_front();
         self.forget(block.as_ref());
     }
 
-    /// Removes and returns the block at the back, if it is white space only.
+    /// Removes and returns the last block of the queue, if it is only white space.
     pub(super) fn take_blank(&mut self) -> Option<Block> {
         let is_blank = matches!(self.back(), Some(Block::Text { has_text: false, .. }));
         let block = if is_blank { self.blocks.pop_back() } else { None };
@@ -294,7 +295,7 @@ impl Queue {
         self.release(block.map_or(0, |block| block.pending().len()));
     }
 
-    /// Subtracts from the number of bytes that wait.
+    /// Subtracts from the number of bytes that have not been sent.
     fn release(&mut self, bytes: usize) {
         debug_assert!(self.held_bytes >= bytes, "bytes of a block were not counted");
         self.held_bytes = self.held_bytes.saturating_sub(bytes);

@@ -1,26 +1,27 @@
-//! Thinking block: its text, and what its signature carries.
+//! Thinking block: its text, and the data that its signature carries back to the upstream.
 
 use crate::carry::signature::{Field, Fnv, Signature};
 use crate::json;
 use crate::model::reasoning::Detail;
 
-/// Thinking block, while it is put together.
+/// Thinking block, while its parts arrive.
 #[derive(Debug)]
 pub(super) struct Thinking {
-    /// True if the client sees the text. If not, the signature carries it.
+    /// True if the client sees the text. Otherwise the signature carries the text.
     shown: bool,
-    /// Text that has not been sent, escaped; the whole text if it is not shown.
+    /// Text of the block that has not been sent, escaped; the whole text if the block is not shown.
     pending: String,
-    /// True if some of the text is more than white space.
+    /// True if some of the block's text is more than white space.
     has_text: bool,
     hash: Fnv,
     field: Field,
-    /// Items of `reasoning_details` and `thinking_blocks`, joined where the stream cut them.
+    /// Items of `reasoning_details` and `thinking_blocks`. Fragments of an item, as the stream cut
+    /// them, are joined.
     details: Vec<ReasoningItem>,
-    /// Items of Responses, as they were written, each with the number of texts that came between it
-    /// and the place of this block. They hold all that was thought.
+    /// Reasoning items of the Responses API, unchanged. Each has the number of texts that came
+    /// between the item and this block; the items hold the whole reasoning.
     items: Vec<(String, u32)>,
-    /// True while a text is open that came before the place of this block, and behind its items.
+    /// True while a text is open that came between the items and this block.
     is_in_text: bool,
     /// True if later reasoning belongs to another block.
     is_over: bool,
@@ -30,7 +31,7 @@ pub(super) struct Thinking {
     call_inputs: Vec<(String, String)>,
 }
 
-/// Item of `reasoning_details` or `thinking_blocks`.
+/// Reasoning item of `reasoning_details` or `thinking_blocks`.
 #[derive(Debug)]
 struct ReasoningItem {
     kind: String,
@@ -38,7 +39,7 @@ struct ReasoningItem {
     /// Name of the text member (`text`, `summary` or `thinking`), and its text so far, escaped.
     text: Option<(&'static str, String)>,
     signature: Option<String>,
-    /// First fragment of the item, sent back as it is if no other was joined to it.
+    /// First fragment of the item, sent back unchanged if no other fragment was joined to it.
     raw: String,
     joined: bool,
 }
@@ -60,28 +61,28 @@ impl Thinking {
         }
     }
 
-    /// Adds text, escaped.
+    /// Adds text to the block; `raw` is escaped.
     pub(super) fn push(&mut self, raw: &str, is_blank: bool) {
         self.has_text |= !is_blank;
         self.pending.push_str(raw);
     }
 
-    /// Returns the text that has not been sent, escaped.
+    /// Returns the text of the block that has not been sent, escaped.
     pub(super) fn pending(&self) -> &str {
         &self.pending
     }
 
-    /// Removes and returns the text that can be sent; see [`take_ready`].
+    /// Removes and returns the text of the block that can be sent; see [`take_ready`].
     pub(super) fn take_ready(&mut self, is_over: bool) -> String {
         take_ready(&mut self.pending, is_over)
     }
 
-    /// Adds an item that the block carries, as it was written.
+    /// Adds a reasoning item that the block's signature carries, unchanged.
     pub(super) fn carry_item(&mut self, item: String) {
         self.items.push((item, 0));
     }
 
-    /// Notes that text comes before the place of this block: it counts once until its end.
+    /// Records that text comes between the items and this block; each text counts once.
     pub(super) fn note_text(&mut self) {
         if !self.is_in_text {
             self.is_in_text = true;
@@ -89,22 +90,22 @@ impl Thinking {
         }
     }
 
-    /// Notes that the text before the place of this block is over.
+    /// Records that the text between the items and this block is over.
     pub(super) fn end_text(&mut self) {
         self.is_in_text = false;
     }
 
-    /// Ends the block: later reasoning belongs to another block.
+    /// Ends the thinking block: later reasoning belongs to another block.
     pub(super) fn end(&mut self) {
         self.is_over = true;
     }
 
-    /// Returns true if later reasoning belongs to another block.
+    /// Returns true if the block is over, and later reasoning belongs to another block.
     pub(super) fn is_over(&self) -> bool {
         self.is_over
     }
 
-    /// Adds the upstream's signature of the call at this position, which the block carries.
+    /// Adds the upstream's signature of the call at this position, for the block to carry.
     pub(super) fn carry(&mut self, call: usize, signature: String) {
         self.calls.push((call, signature));
     }
@@ -114,7 +115,7 @@ impl Thinking {
         std::mem::take(&mut self.calls)
     }
 
-    /// Sets the inputs of calls that the block carries, each with the client's id of the call.
+    /// Sets the inputs of calls for the block to carry, each with the client's id of the call.
     pub(super) fn carry_inputs(&mut self, inputs: Vec<(String, String)>) {
         self.call_inputs = inputs;
     }
@@ -123,19 +124,19 @@ impl Thinking {
         self.field = field;
     }
 
-    /// Returns true if the block has text, though perhaps none that is shown.
+    /// Returns true if the block has text, even if that text is not shown.
     pub(super) fn has_text(&self) -> bool {
         self.has_text
     }
 
-    /// Returns true if the upstream needs something of the block back, text aside.
+    /// Returns true if the upstream needs data of the block back, in addition to text.
     pub(super) fn has_records(&self) -> bool {
         !self.items.is_empty()
             || self.details.iter().any(ReasoningItem::counts)
             || !self.calls.is_empty()
     }
 
-    /// Returns true if the block holds items that a model signed, and that no other model takes.
+    /// Returns true if the block holds items that a model signed. Other models refuse such items.
     pub(super) fn is_signed(&self) -> bool {
         !self.items.is_empty() || self.details.iter().any(|item| item.is_block() && item.counts())
     }
@@ -144,14 +145,14 @@ impl Thinking {
         self.shown
     }
 
-    /// Counts text as shown. `scratch` is only reused memory.
+    /// Counts text as shown to the client. `scratch` is only reused memory.
     pub(super) fn show(&mut self, raw: &str, scratch: &mut String) {
         scratch.clear();
         json::unescape(scratch, raw);
         self.hash.update(scratch.as_bytes());
     }
 
-    /// Adds an item of reasoning, or joins it to the last item of its kind.
+    /// Adds a reasoning item, or joins it to the last item of its kind.
     pub(super) fn push_detail(&mut self, detail: &Detail<'_>) {
         let kind = detail.kind.map_or("", |kind| kind.raw());
         let name = match kind {
@@ -189,7 +190,7 @@ impl Thinking {
     }
 
     /// Returns the signature of the complete block. `upstream`: the upstream's mark.
-    /// `call_signatures`: the signatures of `calls`, under the client's ids.
+    /// `call_signatures`: the signatures of `calls`, by the client's ids.
     pub(super) fn signature(
         &mut self,
         upstream: &str,
@@ -235,8 +236,8 @@ impl Thinking {
     }
 }
 
-/// Removes and returns the text that can be sent. If more may follow (`is_over` is false), half of
-/// a character stays.
+/// Removes and returns the part of `pending` that can be sent. If more may follow (`is_over` is
+/// false), half of a surrogate pair stays.
 pub(super) fn take_ready(pending: &mut String, is_over: bool) -> String {
     // Most texts do not wait.
     if pending.is_empty() {
@@ -248,12 +249,13 @@ pub(super) fn take_ready(pending: &mut String, is_over: bool) -> String {
 }
 
 impl ReasoningItem {
-    /// Returns true if the item is one of `thinking_blocks`.
+    /// Returns true if the item belongs to `thinking_blocks`.
     fn is_block(&self) -> bool {
         matches!(&*self.kind, "thinking" | "redacted_thinking")
     }
 
-    /// Returns true if the upstream wants the item back: a `thinking` item only if it is signed.
+    /// Returns true if the upstream wants the item back: items of the kind `thinking` only if they
+    /// are signed.
     fn counts(&self) -> bool {
         self.kind != "thinking" || self.signature.is_some()
     }

@@ -1,27 +1,28 @@
-//! The input of one tool call, from the fragments of its `arguments`.
+//! Input of one tool call, assembled from the fragments of its `arguments`.
 //!
-//! Servers send it in four ways, and mix them:
+//! Servers send the input in four ways, and mix them:
 //!
 //! | way | fragments | the input |
 //! |---|---|---|
 //! | deltas | `{"a"`, `:1}` | their concatenation |
-//! | whole | `{"a":1}`, perhaps again at the end, or again as deltas | the first; what repeats it is ignored |
+//! | whole | `{"a":1}`, perhaps repeated later, also as deltas | the first, without repetitions |
 //! | placeholder | `{}`, `[]` or `null`, then any of the others | the others |
 //! | cumulative | `{"a"`, `{"a":1}` | the last |
 //!
-//! Some send JSON objects in place of texts, which `objects` puts together. `reading` is a text and
-//! how far it is JSON, `compare` judges what comes by what is here, and `input` is what a call gets
-//! in the end.
+//! Some servers send JSON objects in place of strings, which `objects` merges. `reading` is a text
+//! with its JSON state, `compare` relates a new text to the input so far, and `input` is the final
+//! input of a call.
 //!
 //! A full value and deltas are never concatenated: clients would parse `{"a":1}{"a":1}` and lose
-//! the turn. Different values in one text are no input. Two equal fragments in a row are both kept,
-//! because texts repeat themselves. An input that parses may still go on.
+//! the turn. Different values in one text are an invalid input. Two equal consecutive fragments are
+//! both kept, because texts can repeat themselves. An input that is complete JSON may still
+//! continue.
 //!
-//! Text that a client has seen cannot be taken back, so nothing is sent while two readings are
-//! possible. A fragment that begins with everything before it is either cumulative or a delta
-//! inside of a nested value: both readings are kept until one of them cannot be JSON any more. A
-//! first fragment that is whole is held until the call is over, because deltas may still replace
-//! it.
+//! Text that a client has received cannot be taken back, so nothing is sent while two
+//! interpretations are possible. A fragment that begins with everything before it is either
+//! cumulative or a delta inside of a nested value: both interpretations are kept until one of them
+//! cannot be JSON any more. A first fragment that is a whole object is held until the call is over,
+//! because deltas may still replace it.
 
 mod compare;
 mod input;
@@ -36,37 +37,38 @@ use reading::Reading;
 use crate::json;
 use crate::text::{hash, words};
 
-/// Input of one tool call, as far as it has come.
+/// Input of one tool call, as far as it has arrived.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ToolInput {
-    /// Concatenation of the fragments, unescaped.
+    /// Concatenation of the fragments, unescaped, with its JSON state.
     reading: Reading,
     /// Number of bytes of `reading` that have been sent.
     sent: usize,
-    /// True if the first fragment was a whole object, none of which has been sent.
+    /// True if the first fragment was a whole object, of which nothing has been sent.
     whole: bool,
-    /// Input if the last fragments are cumulative, while that is possible.
+    /// Input if each of the last fragments repeats everything before it (cumulative fragments),
+    /// while that is possible.
     cumulative: Option<Reading>,
-    /// Text that came after the object was complete: perhaps the same object once more.
+    /// Text that came after the object was complete: perhaps the same object again.
     again: Option<Reading>,
-    /// True if a whole input in a fragment of its own took the place of another.
+    /// True if a whole input in a single fragment replaced an earlier input.
     replaced: bool,
-    /// True if the input is a JSON object, and no text has come.
+    /// True if the input came as a JSON object, and no string came.
     is_json: bool,
-    /// Objects put together, if several came. `reading` is the last one.
+    /// Merged objects, if several objects came. `reading` is the last one.
     objects: Option<Box<Objects>>,
-    /// The first half of a surrogate pair, whose second half the next fragment must bring.
+    /// First half of a surrogate pair, whose second half must come in the next fragment.
     half: String,
-    /// True if the input is the text for a custom tool.
+    /// True if the input is plain text for a custom tool.
     custom: bool,
-    /// True if the block is closed; later fragments are late.
+    /// True if the block is closed; later fragments come too late to be sent.
     closed: bool,
-    /// Number of contradictions: other values after the first, once it could not be replaced.
+    /// Number of contradictions: values that came after the first and could not replace it.
     conflicts: u32,
 }
 
 impl ToolInput {
-    /// Takes a fragment, escaped as it came. `scratch` is only reused memory.
+    /// Handles a fragment of the input, escaped. `scratch` is only reused memory.
     pub(crate) fn receive(&mut self, raw: &str, scratch: &mut String) {
         scratch.clear();
         let held = json::hold_back(raw);
@@ -82,7 +84,7 @@ impl ToolInput {
         self.take_fragment(scratch);
     }
 
-    /// Takes arguments that are a JSON value and not a text; `named`: the tool's name came with
+    /// Handles arguments that are a JSON value and not a string. `named`: the tool's name came with
     /// them.
     pub(crate) fn receive_json(&mut self, raw: &str, named: bool) {
         let value = Reading::of(&json::compacted(raw));
@@ -117,8 +119,8 @@ impl ToolInput {
         }
     }
 
-    /// Takes all of the input in one text, escaped. It completes what has come, or takes its place
-    /// if none of that was sent: deltas can be ciphertext.
+    /// Handles the whole input in a single string, escaped. The string completes the fragments so
+    /// far, or replaces them if none was sent: fragments can be ciphertext.
     pub(crate) fn receive_full(&mut self, raw: &str) {
         self.half.clear();
         let mut text = String::with_capacity(raw.len());
@@ -148,7 +150,7 @@ impl ToolInput {
         }
     }
 
-    /// Marks the input as the text for a custom tool.
+    /// Marks the input as plain text for a custom tool.
     pub(crate) fn set_custom(&mut self) {
         self.custom = true;
     }
@@ -167,7 +169,7 @@ impl ToolInput {
         }
     }
 
-    /// Makes one input of the objects that came.
+    /// Merges the objects that came into one input.
     fn join_objects(&mut self) {
         self.is_json = false;
         if let Some(objects) = self.objects.take() {
@@ -175,7 +177,7 @@ impl ToolInput {
         }
     }
 
-    /// Takes a fragment of the input. Returns the text behind the input.
+    /// Handles a fragment of the input, and returns the text behind the complete input.
     fn take_more<'t>(&mut self, text: &'t str) -> &'t str {
         if self.custom {
             self.reading.push_unread(text);
@@ -224,8 +226,8 @@ impl ToolInput {
         ""
     }
 
-    /// Takes text that comes after the object was complete. `is_start`: a fragment begins with it.
-    /// Returns the text behind the repeated object.
+    /// Handles text that comes after the object was complete. `is_start`: a fragment begins with
+    /// this text. Returns the text behind the repeated object.
     fn take_repetition<'t>(&mut self, mut text: &'t str, is_start: bool) -> &'t str {
         let is_start = is_start && self.again.is_none() && text.trim_start().starts_with('{');
         if self.again.is_none() {
@@ -281,23 +283,23 @@ impl ToolInput {
         behind
     }
 
-    /// Returns true if the text behind the input is a further input, of which both could be lost,
-    /// and not the same once more. A text that is cut off may be the same once more.
+    /// Returns true if the text behind the input is a different input, and no repetition. Then both
+    /// inputs could be lost. A text that was cut off may still be a repetition.
     fn is_another(&self, again: &Reading) -> bool {
         let is_start = self.reading.text.starts_with(again.text.trim_end());
         self.sent == 0 && !self.closed && again.scan.starts_object() && !is_start
     }
 
-    /// Appends a further input, which makes the whole invalid. A model that writes one input behind
-    /// the other meant several calls (litellm#40582). To run one of them would lose the others;
-    /// none is run, and the model sees why.
+    /// Appends a different input, which makes the whole invalid. A model that writes one input
+    /// behind the other meant several calls (litellm#40582). Running only one would lose the
+    /// others; so none is run, and the model gets an error.
     fn go_on_with(&mut self, again: &Reading) {
         let end = self.reading.text.trim_end().len();
         words::truncate(&mut self.reading.text, end);
         self.reading.push(&again.text);
     }
 
-    /// Drops a reading that cannot be JSON; if neither can, the concatenation stays.
+    /// Drops an interpretation that cannot be JSON; if neither can, the concatenation stays.
     fn settle(&mut self) {
         let Some(cumulative) = &self.cumulative else { return };
         if cumulative.scan.is_broken() {
@@ -307,13 +309,13 @@ impl ToolInput {
         }
     }
 
-    /// Returns true if the input is one complete object so far.
+    /// Returns true if the input so far is exactly one complete object.
     pub(crate) fn is_object(&self) -> bool {
         self.reading.scan.is_object()
     }
 
-    /// Returns true if the input is valid if nothing more comes: one object, nothing at all, or an
-    /// object in a string.
+    /// Returns true if the input would be valid without further data: one object, nothing at all,
+    /// or an object in a string.
     pub(crate) fn may_be_whole(&self) -> bool {
         self.is_object()
             || self.has_text() && matches!(self.clone().finish(false), Input::Object(_))
@@ -324,23 +326,24 @@ impl ToolInput {
         self.cumulative.as_ref().is_some_and(|reading| reading.scan.is_object())
     }
 
-    /// Returns true if the input is the first part of an object. The text for a custom tool never
-    /// is: nobody scans it.
+    /// Returns true if the input is an incomplete object. Always false for a custom tool, whose
+    /// text is not scanned.
     pub(crate) fn is_half(&self) -> bool {
         self.reading.is_half() && !self.may_be_object()
     }
 
-    /// Returns the concatenation of the fragments so far.
+    /// Returns the concatenation of the input's fragments so far.
     fn reading(&self) -> &Reading {
         &self.reading
     }
 
-    /// Returns true if any text of the input came.
+    /// Returns true if any text of the input has arrived.
     pub(crate) fn has_text(&self) -> bool {
         !self.reading.text.is_empty()
     }
 
-    /// Returns true if `text` begins another input, while this one came in parts and is complete.
+    /// Returns true if `text` begins another input, after this input arrived in parts and is
+    /// complete.
     pub(crate) fn is_followed_by(&self, text: &str) -> bool {
         !self.whole && !self.reading.is_placeholder() && is_half(text)
     }
@@ -364,12 +367,12 @@ impl ToolInput {
         self.reading.text.len().saturating_add(others).saturating_add(objects)
     }
 
-    /// Returns the number of contradictions since the last call.
+    /// Returns the number of contradictions since the last call of this function.
     pub(crate) fn take_conflicts(&mut self) -> u32 {
         std::mem::take(&mut self.conflicts)
     }
 
-    /// Returns the text that can be sent now, and counts it as sent.
+    /// Returns the text of the input that can be sent now, and counts it as sent.
     pub(crate) fn send(&mut self) -> &str {
         let scan = &self.reading.scan;
         let held = self.whole
@@ -389,17 +392,17 @@ impl ToolInput {
         self.sent > 0
     }
 
-    /// Returns true if a late repetition broke off, and forgets the repetition.
+    /// Returns true if a late repetition of the input was cut off, and drops the repetition.
     pub(crate) fn has_leftover(&mut self) -> bool {
         self.again.take().is_some_and(|again| !again.scan.is_broken())
     }
 
-    /// Returns the text that has not been sent, as it came.
+    /// Returns the text of the input that has not been sent, unchanged.
     pub(crate) fn rest(&self) -> &str {
         words::split_at(&self.reading.text, self.sent).1
     }
 
-    /// Ends the call: decides what its input is. `cut_off`: the answer reached its length limit.
+    /// Ends the call, and returns its final input. `cut_off`: the answer reached its length limit.
     pub(crate) fn finish(&mut self, cut_off: bool) -> Input {
         if !self.half.is_empty() {
             let half = std::mem::take(&mut self.half);
@@ -430,18 +433,18 @@ impl ToolInput {
 }
 
 /// Returns the text behind the mark `[ARGS]`, which Mistral's models write before an input and some
-/// servers leave there. `before`: the part of the mark that has come.
+/// servers leave in place. `before`: the part of the mark that has arrived.
 fn after_mark<'t>(before: &str, text: &'t str) -> Option<&'t str> {
     let text = if before.is_empty() { text.trim_start() } else { text };
     text.strip_prefix("[ARGS]".strip_prefix(before)?)
 }
 
-/// Returns true if the character may stand between two inputs and means nothing.
+/// Returns true if the character may stand between two inputs and has no meaning.
 fn is_between(sign: char) -> bool {
     sign.is_whitespace() || matches!(sign, ',' | ';' | '-')
 }
 
-/// Returns true if a placeholder gives way to this text: an object, or an object in a string.
+/// Returns true if this text replaces a placeholder: it begins an object, or an object in a string.
 fn begins_an_input(text: &str) -> bool {
     text.trim_start().starts_with(['{', '"'])
 }

@@ -1,24 +1,25 @@
-//! The memory that all requests of a host hold together, and which request gives its memory up when
-//! there is no more.
+//! Limit on the memory that all requests of a host hold together. If memory is full, some requests
+//! are evicted: they end, and their memory goes to others.
 //!
-//! Only bytes that have come count, never a length that somebody claims. Each request belongs to an
-//! [`Owner`]: a connection, a client key, or an address. Nobody holds more than what is left for
-//! others, except for a single request. The last sixteenth is a reserve: of it nobody holds more
-//! than a thirty-second part of what is left, so that small requests are served beside many greedy
-//! owners. A request whose answer has begun counts as a single one, so that its owner's share does
-//! not break it.
+//! Only received bytes count, never an announced length. Each request belongs to an [`Owner`]: a
+//! connection, a client key, or an address. No owner may hold more memory than is left for others,
+//! except with a single request. The last sixteenth of the limit is a reserve. In the reserve, an
+//! owner may hold at most a thirty-second part of the free memory, so that small requests are
+//! served although other owners are greedy. A request whose answer has begun counts as a single
+//! request, so that its owner's share does not end the answer.
 //!
-//! Where memory is full of requests that are let in, those without a whole body go first: one from
-//! which nothing has come for [`BODY_GRACE_MS`]; else the oldest one of the owner that holds most,
-//! if that is more than the asking owner would have; else the oldest one that began before
-//! [`BODY_GRACE_MS`]. Where only the share of the asking owner is full, its own old ones go. A
-//! request with a whole body is never given up: its upstream works for it.
+//! Requests without a complete body are evicted in this order if authenticated requests fill the
+//! memory. First goes a request that received nothing for [`BODY_GRACE_MS`]. Next goes the oldest
+//! request of the owner that holds most, if that owner holds more than the requesting owner would.
+//! Last goes the oldest request that began at least [`BODY_GRACE_MS`] ago. If only the share of the
+//! requesting owner is full, its own old requests are evicted. A request with a complete body is
+//! never evicted, because its upstream already works for it.
 //!
-//! Strangers' requests, which are not let in, are given up before all others: what they hold counts
-//! for no owner's share, and is free for every request that is let in. For them, only old strangers
-//! are given up.
+//! Requests of strangers (clients that are not authenticated) are evicted before all others. Their
+//! memory counts for no owner's share, and any authenticated request can have it. A request of a
+//! stranger evicts only old requests of strangers.
 //!
-//! `pace.rs` limits the time of a body.
+//! The file `pace.rs` limits the time that a client may need to send a body.
 
 mod owner;
 mod pace;
@@ -31,22 +32,23 @@ use std::ops::Bound;
 
 use crate::Millis;
 
-/// Time after which a request without a whole body may be given up for any other request.
+/// Time after which a request with an incomplete body may be evicted for any other request.
 const BODY_GRACE_MS: Millis = 2000;
 
-/// Number of bytes that must come before the upload of a body counts as in progress.
+/// Number of bytes that must arrive before the upload of a body counts as in progress.
 const PROGRESS_BYTES: usize = 1 << 10;
 
-/// Part of the limit that is for small requests.
+/// Divisor: this part of the memory limit is a reserve for small requests.
 const RESERVED_PART: usize = 16;
 
-/// Divisor: one owner may hold at most this part of the free reserve.
+/// Divisor: one owner may hold at most this part of the free memory once only the reserve is left.
 const SMALL_PART: usize = 32;
 
-/// Maximum number of owners, the largest first, whose memory that can be given up is summed.
+/// Maximum number of owners, largest first, whose evictable memory is summed.
 const LARGEST_OWNERS: usize = 256;
 
-/// A request that holds memory. Numbers rise with time and do not repeat.
+/// Number of a request that holds memory. Later requests have higher numbers, and no number is used
+/// twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Holding(u64);
 
@@ -54,7 +56,7 @@ pub struct Holding(u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
 
-/// Bytes that all requests hold together, up to a limit.
+/// Budget of memory, in bytes, that all requests of a host share.
 #[derive(Debug)]
 pub struct Budget {
     bytes_max: usize,
@@ -62,21 +64,23 @@ pub struct Budget {
     begun: u64,
     requests: BTreeMap<Holding, Request>,
     owners: BTreeMap<Owner, Share>,
-    /// Requests that are not let in, the oldest first.
+    /// Requests of clients that are not authenticated, oldest first.
     strangers: BTreeSet<Holding>,
-    /// Bytes of all requests that are not let in.
+    /// Sum of the bytes that requests of unauthenticated clients hold.
     stranger_bytes: usize,
-    /// Requests without a whole body, the oldest first.
+    /// Authenticated requests with an incomplete body, oldest first.
     incomplete: BTreeSet<Holding>,
-    /// Requests without a whole body, by the time at which bytes came last.
+    /// Authenticated requests with an incomplete body, by the time at which their last bytes
+    /// arrived.
     by_silence: BTreeSet<(Millis, Holding)>,
-    /// Owners of requests without a whole body, by the bytes that they hold.
+    /// Owners of requests with an incomplete body, by the bytes that each owner holds.
     by_share: BTreeSet<(usize, Owner)>,
-    /// The last request without a whole body that is old: it began [`BODY_GRACE_MS`] ago.
+    /// Newest request with an incomplete body that is old: the request began at least
+    /// [`BODY_GRACE_MS`] ago.
     last_old: Holding,
-    /// Bytes of all old requests without a whole body.
+    /// Sum of the bytes of all old requests with an incomplete body.
     old_bytes: usize,
-    /// Requests given up and not yet told to the host.
+    /// Evicted requests of which the host has not been notified yet.
     given_up: VecDeque<Holding>,
 }
 
@@ -86,41 +90,42 @@ struct Request {
     state: State,
     bytes: usize,
     began: Millis,
-    /// Time at which [`PROGRESS_BYTES`] had come last.
+    /// Time at which [`PROGRESS_BYTES`] bytes had arrived since the previous such time.
     came_at: Millis,
-    /// Bytes that came since then.
+    /// Number of bytes that arrived since `came_at`.
     came: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum State {
-    /// State: the client is not authenticated yet, or was refused. No other state follows.
+    /// State of a request whose client is not authenticated yet, or was refused. No other state
+    /// follows.
     Stranger,
-    /// State: the client is authenticated, and its body is not whole.
+    /// State of a request whose client is authenticated and whose body is incomplete.
     Incomplete,
-    /// State: the client's body is whole, or is passed through.
+    /// State of a request whose body is complete, or is passed through to an upstream.
     Whole,
-    /// State: the head of the answer has been sent to the client, or is sent now.
+    /// State of a request whose response head has been sent to the client, or is being sent.
     Answered,
 }
 
-/// Memory and requests of one owner.
+/// Memory and number of the requests of one owner.
 #[derive(Debug, Default)]
 struct Share {
-    /// Bytes of requests that are let in.
+    /// Bytes of the owner's authenticated requests.
     bytes: usize,
-    /// Bytes of requests that are not let in.
+    /// Bytes of the owner's requests that are not authenticated.
     stranger_bytes: usize,
     requests: usize,
-    /// Requests without a whole body, the oldest first.
+    /// The owner's authenticated requests with an incomplete body, oldest first.
     incomplete: BTreeSet<Holding>,
-    /// Bytes of requests without a whole body.
+    /// Bytes of the owner's requests with an incomplete body.
     incomplete_bytes: usize,
-    /// Bytes of old requests without a whole body.
+    /// Bytes of the owner's old requests with an incomplete body.
     old_bytes: usize,
 }
 
-/// A request that is to hold so many bytes more.
+/// A request that asks the budget for `more` bytes of memory.
 #[derive(Clone, Copy, Debug)]
 struct Asking {
     holding: Holding,
@@ -132,7 +137,7 @@ struct Asking {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Space {
     Free,
-    /// There is free memory, but the owner already holds its share.
+    /// There is free memory, but the owner of the request already holds its share.
     ShareFull,
     MemoryFull,
 }
@@ -147,7 +152,7 @@ impl Request {
 }
 
 impl Budget {
-    /// Returns a budget of `bytes_max` bytes.
+    /// Returns a budget with a limit of `bytes_max` bytes.
     #[must_use]
     pub fn new(bytes_max: usize) -> Self {
         Self {
@@ -167,19 +172,20 @@ impl Budget {
         }
     }
 
-    /// Changes the limit. Requests that already hold more keep their memory.
+    /// Changes the limit of the budget. Requests that already hold more keep their memory.
     pub fn set_limit(&mut self, bytes_max: usize) {
         self.bytes_max = bytes_max;
     }
 
-    /// Begins a request that is let in. It holds nothing yet and has no whole body.
+    /// Registers a request of an authenticated client. The request holds no memory yet, and its
+    /// body is incomplete.
     pub fn begin(&mut self, owner: Owner, now: Millis) -> Holding {
         self.begin_as(State::Incomplete, owner, now)
     }
 
-    /// Begins a request of a client that is not authenticated yet, or was refused. Only old
-    /// requests of this kind are given up for such a request. It is itself given up before any
-    /// request of an authenticated client.
+    /// Registers a request of a client that is not authenticated yet, or was refused. Only old
+    /// requests of such clients are evicted for its memory. It is itself evicted before any request
+    /// of an authenticated client.
     pub fn begin_stranger(&mut self, owner: Owner, now: Millis) -> Holding {
         self.begin_as(State::Stranger, owner, now)
     }
@@ -193,11 +199,12 @@ impl Budget {
         holding
     }
 
-    /// Sets the bytes that a request holds. Requests that are given up for it come from
-    /// [`poll_given_up`].
+    /// Sets the number of bytes that a request holds. [`poll_given_up`] returns the requests that
+    /// were evicted for the memory.
     ///
     /// # Errors
-    /// There is not so much memory, or the request was given up. What it holds has not changed.
+    /// There is not enough memory, or the request was evicted. The number of bytes that the request
+    /// holds has not changed.
     ///
     /// [`poll_given_up`]: Self::poll_given_up
     pub fn set(&mut self, holding: Holding, bytes: usize, now: Millis) -> Result<(), Full> {
@@ -213,43 +220,43 @@ impl Budget {
         Ok(())
     }
 
-    /// Notes that bytes of a body have come into memory that its request held before.
+    /// Notes that bytes of a body arrived in memory that the request already held.
     pub fn note_bytes(&mut self, holding: Holding, bytes: usize, now: Millis) {
         self.change(holding, |request| request.hear(bytes, now));
     }
 
-    /// Notes that the body of a request is whole: it is not given up any more.
+    /// Notes that the body of a request is complete: the request cannot be evicted any more.
     pub fn complete(&mut self, holding: Holding) {
         self.advance(holding, State::Whole);
     }
 
-    /// Notes that the answer to a request begins: only the reserve and all other requests limit it
-    /// from now on.
+    /// Notes that the answer to a request begins. Its owner's share does not limit the request any
+    /// more; the reserve and the total limit do.
     pub fn begin_answer(&mut self, holding: Holding) {
         self.advance(holding, State::Answered);
     }
 
-    /// Ends a request, and frees what it holds.
+    /// Ends a request, and frees the memory that the request holds.
     pub fn end(&mut self, holding: Holding) {
         if let Some(request) = self.requests.remove(&holding) {
             self.count(holding, request, false);
         }
     }
 
-    /// Removes a request that was given up for others. Its host frees its memory at once, and then
-    /// refuses it.
+    /// Removes and returns a request that was evicted. The host must free the request's memory at
+    /// once, and then refuse the request.
     pub fn poll_given_up(&mut self) -> Option<Holding> {
         self.given_up.pop_front()
     }
 
-    /// Returns the bytes that all requests hold.
+    /// Returns the number of bytes that all requests hold together.
     #[must_use]
     pub fn held_bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Gives requests up until there is place. Nobody who is let in is given up for a request that
-    /// is refused.
+    /// Evicts requests until the asking request has enough memory. An authenticated request is
+    /// evicted only if the asking request can then be admitted.
     fn make_place(&mut self, asking: Asking, now: Millis) -> Result<(), Full> {
         if self.place(asking, 0, 0) == Space::Free {
             return Ok(());
@@ -278,8 +285,8 @@ impl Budget {
         }
     }
 
-    /// Returns true if giving up requests can free enough memory. It reads sums, so that many
-    /// refused requests cost little.
+    /// Returns true if evicting requests can free enough memory. The answer comes from sums, so
+    /// that many refused requests cost little.
     fn can_make(&self, first: Space, asking: Asking) -> bool {
         let Asking { holding, request, more } = asking;
         let strangers = self.stranger_bytes;
@@ -303,8 +310,8 @@ impl Budget {
             .any(|freed| self.place(asking, freed.saturating_add(strangers), own) == Space::Free)
     }
 
-    /// Returns whether there is place once so many bytes are freed, and so many of them are the
-    /// owner's own.
+    /// Returns if memory is available for a request once `freed` bytes are freed, `own` of which
+    /// belong to the request's owner.
     fn place(&self, asking: Asking, freed: usize, own: usize) -> Space {
         let bytes = self.bytes.saturating_add(asking.more).saturating_sub(freed);
         let Some(left) = self.bytes_max.checked_sub(bytes) else { return Space::MemoryFull };
@@ -327,8 +334,8 @@ impl Budget {
         self.bytes_max / RESERVED_PART
     }
 
-    /// Returns the bytes that the owner of a request would hold with all of its requests: those of
-    /// strangers count only for a stranger.
+    /// Returns the bytes that the owner would hold with all its requests. Its unauthenticated
+    /// requests count only if the asking request is not authenticated.
     fn would_hold(&self, asking: Asking) -> usize {
         let share = self.owners.get(&asking.request.owner);
         let is_stranger = asking.request.state == State::Stranger;
@@ -339,7 +346,7 @@ impl Budget {
         share.map_or(0, held).saturating_add(asking.more)
     }
 
-    /// Returns the bytes that can be given up by owners who hold more than the asking owner would.
+    /// Returns the number of evictable bytes of owners that hold more than the asking owner would.
     fn bytes_of_larger(&self, asking: Asking) -> usize {
         let would_hold = self.would_hold(asking);
         let largest = self.by_share.iter().rev().take(LARGEST_OWNERS);
@@ -350,7 +357,7 @@ impl Budget {
         })
     }
 
-    /// Returns the request that has waited longest for more of its body, if it has waited at least
+    /// Returns the request that has received nothing for the longest time, if that time is at least
     /// [`BODY_GRACE_MS`].
     fn silent(&self, asking: Asking, now: Millis) -> Option<Holding> {
         let (at, holding) =
@@ -358,8 +365,8 @@ impl Budget {
         (now.saturating_sub(*at) >= BODY_GRACE_MS).then_some(*holding)
     }
 
-    /// Returns the oldest request without a whole body of the owner that holds most, if that is
-    /// more than the asking owner would.
+    /// Returns the oldest incomplete request of the owner that holds most, if that owner holds more
+    /// than the asking owner would.
     fn of_largest(&self, asking: Asking) -> Option<Holding> {
         let (bytes, owner) = self.by_share.last()?;
         let share = self.owners.get(owner).filter(|_| *bytes > self.would_hold(asking))?;
@@ -370,13 +377,14 @@ impl Budget {
         self.old(&self.owners.get(&asking.request.owner)?.incomplete, asking)
     }
 
-    /// Returns the oldest request of `incomplete` but the asking one, if that request is old.
+    /// Returns the oldest request of `incomplete` except the asking request, if that request is
+    /// old.
     fn old(&self, incomplete: &BTreeSet<Holding>, asking: Asking) -> Option<Holding> {
         let oldest = incomplete.iter().find(|holding| **holding != asking.holding)?;
         (*oldest <= self.last_old).then_some(*oldest)
     }
 
-    /// Marks requests as old whose body is still incomplete after [`BODY_GRACE_MS`].
+    /// Marks requests as old if their body is still incomplete after [`BODY_GRACE_MS`].
     fn age(&mut self, now: Millis) {
         loop {
             let younger = (Bound::Excluded(self.last_old), Bound::Unbounded);
@@ -410,7 +418,7 @@ impl Budget {
         self.count(holding, after, true);
     }
 
-    /// Puts a request into all sums and orders, or takes it out of them.
+    /// Adds a request to all sums and ordered sets, or removes the request from them.
     fn count(&mut self, holding: Holding, request: Request, is_in: bool) {
         let sum = if is_in { usize::saturating_add } else { usize::saturating_sub };
         let Request { owner, bytes, .. } = request;

@@ -1,27 +1,27 @@
-//! Owners of requests.
+//! Owner of a request's memory: a connection, a client key or an address.
 
 use std::hash::{DefaultHasher, Hash, Hasher as _};
 use std::net::IpAddr;
 
-/// A connection, a client key or an address, as a number that the host chooses.
+/// Owner of requests: a connection, a client key or an address, hashed to a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Owner(pub u64);
 
 impl Owner {
-    /// Returns the owner for a client key, by its name in the configuration.
+    /// Returns the owner for a client key, by the key's name in the configuration.
     #[must_use]
     pub fn of_client_key(name: &str) -> Self {
         Self::hashed(("key", name))
     }
 
-    /// Returns the owner for a connection, by a number that the host gave it.
+    /// Returns the owner for a connection, by a number that the host assigned to the connection.
     #[must_use]
     pub fn of_connection(number: u64) -> Self {
         Self::hashed(("connection", number))
     }
 
-    /// Returns the owner for a client's address: of IPv6 for its network (/64), of which a client
-    /// has all addresses.
+    /// Returns the owner for a client's address. IPv6 addresses of one /64 network are one owner,
+    /// because a client can use all of them.
     #[must_use]
     pub fn of_address(address: IpAddr) -> Self {
         match address.to_canonical() {

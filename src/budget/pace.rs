@@ -1,41 +1,42 @@
-//! The least pace at which a client's body must come.
+//! Minimum rate at which a client must send the body of a request.
 //!
-//! Bytes that a client has sent are held against others while it sends no more. So a body may not
-//! pause for long, a large one has a least rate, and each has a time in which it must be complete.
-//! Networks stall and recover: a large body may be behind its rate for as long as it may pause, and
-//! makes up for it with the bytes that come next.
+//! The bytes of an incomplete body use memory that other requests could use. So a client may pause
+//! only for a short time, a large body has a minimum rate, and every body has a maximum duration.
+//! Networks stall and recover: a large body may be behind its rate for as long as the client may
+//! pause, and later bytes make up for the delay.
 
 use crate::Millis;
 use crate::config::Settings;
 
-/// Pause that a client may make in its body, and delay that a large body may have against its rate.
+/// Maximum pause within a client's body, and maximum delay of a large body against its minimum
+/// rate.
 const PAUSE_MAX_MS: Millis = 30_000;
 
-/// Time for the whole of a small body.
+/// Maximum duration of the upload of a small body.
 const SMALL_TIME_MAX_MS: Millis = 300_000;
 
-/// Time for the whole of a large body that keeps to its rate.
+/// Maximum duration of the upload of a large body that keeps its minimum rate.
 const TIME_MAX_MS: Millis = 600_000;
 
-/// Size from which on a body must come at a least rate.
+/// Size from which a body has a minimum rate.
 const SMALL_BYTES: usize = 64 << 10;
 
-/// The least rate: 8000 bytes in a second.
+/// Minimum rate of a large body, as microseconds for each byte: 8000 bytes per second.
 const MICROS_OF_BYTE: u64 = 125;
 
-/// Pace of one body while it is collected.
+/// Progress of one body against its minimum rate, while the body is collected.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
     pause: Millis,
     began: Millis,
-    /// Time at which bytes came last.
+    /// Time at which the last bytes arrived.
     last: Millis,
-    /// Time in microseconds at which a large body is too far behind its rate.
+    /// Time, in microseconds, at which a large body is too far behind its minimum rate.
     behind_us: u64,
 }
 
 impl Pace {
-    /// Begins with a body of which nothing has come.
+    /// Returns the pace of a body of which no byte has arrived.
     #[must_use]
     pub fn start(settings: &Settings, now: Millis) -> Self {
         let pause = PAUSE_MAX_MS.min(settings.stall_after_ms(true));
@@ -43,7 +44,8 @@ impl Pace {
         Self { pause, began: now, last: now, behind_us }
     }
 
-    /// Returns the time at which a body of `collected` bytes is too slow, if no more come.
+    /// Returns the time at which a body of `collected` bytes becomes too slow if no more bytes
+    /// arrive.
     #[must_use]
     pub fn end(&self, collected: usize) -> Millis {
         let pause = self.last.saturating_add(self.pause);
@@ -54,7 +56,7 @@ impl Pace {
         }
     }
 
-    /// Notes that `bytes` more came, which makes `collected` of them. Returns false if they came
+    /// Notes that `bytes` more bytes arrived, `collected` in total. Returns false if they arrived
     /// too slowly.
     pub fn goes_on(&mut self, bytes: usize, collected: usize, now: Millis) -> bool {
         if bytes > 0 {

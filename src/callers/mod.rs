@@ -1,53 +1,54 @@
-//! The callers that a host without client keys answers: programs, not the web pages that a browser
-//! near it shows.
+//! Check of the caller for a host without client keys: programs are served, but web pages of other
+//! hosts that a browser shows are refused.
 //!
-//! A page of another host can send requests here without asking for permission: a form, `fetch`
-//! with a plain body, an image. Requests that send something have its `Origin`; the others say by
-//! `Sec-Fetch-Site` that a page is behind them. A page whose name was made to point here (DNS
-//! rebinding) reads the answers too; its requests have that name as their `Host`. Only a local
-//! host, or one with names of its own, knows which names are right. Where clients have keys, such a
-//! page gets nothing, because a browser does not know them.
+//! A page of another host can send requests to Creole without asking for permission: by a form, by
+//! `fetch` with a plain body, or by an image. Requests with a body carry the page's `Origin`; other
+//! requests have a `Sec-Fetch-Site` header that reveals the page. A page whose DNS name was pointed
+//! at this host (DNS rebinding) could read the answers too; its requests have that name in `Host`.
+//! Only a local host, or a host with configured names, knows which names are right. If clients have
+//! keys, a foreign page gets no answer, because a browser does not know the keys.
 
 use std::net::IpAddr;
 
-/// Refusal of a request to a name that may be a stranger's.
+/// Error message for a request whose `Host` may be a name that a stranger registered.
 pub const FOREIGN_HOST: &str =
     "Host: expected localhost or an IP address (or a name of --allow-host or ALLOWED_HOSTS)";
 
-/// Refusal of a request that a page of another host sent.
+/// Error message for a request that a page of another host sent.
 pub const FOREIGN_ORIGIN: &str = "Origin: web pages of other hosts are not answered here";
 
-/// Refusal of a request that a page of another host caused without an `Origin`.
+/// Error message for a request without `Origin` that a page of another host caused.
 pub const FOREIGN_SITE: &str = "Sec-Fetch-Site: web pages of other hosts are not answered here";
 
-/// Names of a host, by which it knows the requests of foreign web pages.
+/// Names of a host, by which requests of foreign web pages are recognized.
 #[derive(Clone, Debug)]
 pub struct Callers {
-    /// The host is reached from this machine alone, or is to be taken for one.
+    /// True if the host can be reached only from this machine, or is treated so.
     local: bool,
-    /// Other names that clients call the host by: a proxy in front keeps the client's `Host`.
+    /// Additional names by which clients call the host: a proxy in front of the host keeps the
+    /// `Host` header of the client.
     hosts: Vec<String>,
 }
 
 impl Callers {
-    /// Names `hosts`, with or without ports, as the host's own beside those of every machine. A
-    /// host that is not `local` may be called by any name.
+    /// Returns the check for a host with the names `hosts`, with or without ports, and the names of
+    /// every machine. A host that is not `local` may be called by any name.
     #[must_use]
     pub fn new(local: bool, hosts: &[String]) -> Self {
         Self { local, hosts: hosts.iter().map(|host| name(host)).collect() }
     }
 
-    /// Makes the callers of a local host that has variables. `allowed` is the value of
-    /// `ALLOWED_HOSTS`: names between commas.
+    /// Returns the check for a local host that is configured by variables. `allowed` is the value
+    /// of `ALLOWED_HOSTS`: names, separated by commas.
     #[must_use]
     pub fn of_variable(allowed: Option<&str>) -> Self {
         let hosts = allowed.unwrap_or_default().split(',').map(|host| name(host.trim()));
         Self { local: true, hosts: hosts.filter(|host| !host.is_empty()).collect() }
     }
 
-    /// Returns why a request is not answered. `target` is the authority of its URL, or
-    /// `:authority`. `headers` are the names in lower case and values of at least `host`, `origin`
-    /// and `sec-fetch-site`; `None` is a value that is no text.
+    /// Returns the reason for which a request is refused, or `None`. `target` is the authority of
+    /// the request's URL, or `:authority`. `headers` has at least `host`, `origin` and
+    /// `sec-fetch-site`, with names in lower case; a value is `None` if it is not text.
     #[must_use]
     pub fn refuse<'h>(
         &self,
@@ -83,7 +84,7 @@ impl Callers {
         is_foreign.then_some(FOREIGN_SITE)
     }
 
-    /// Returns true for an address, and for a name that is this machine's or was allowed.
+    /// Returns true if the authority is an address, a name of this machine, or an allowed name.
     fn is_known(&self, authority: &str) -> bool {
         let name = name(authority);
         name == "localhost"
@@ -92,7 +93,7 @@ impl Callers {
             || self.is_allowed(&name)
     }
 
-    /// Returns true unless a stranger can register the name, and point it here.
+    /// Returns true unless a stranger can register the authority's name and point it at this host.
     fn is_host(&self, authority: &str) -> bool {
         let name = name(authority);
         // As containers call the machine that they run on: host.docker.internal.
@@ -116,7 +117,7 @@ impl Callers {
     }
 }
 
-/// Returns the host of `host:port`, in small letters.
+/// Returns the host of `host:port`, in lower case.
 fn name(authority: &str) -> String {
     let host = match authority.strip_prefix('[') {
         Some(rest) => rest.split(']').next(),
@@ -125,7 +126,7 @@ fn name(authority: &str) -> String {
     host.unwrap_or_default().trim_end_matches('.').to_ascii_lowercase()
 }
 
-/// Returns true for an authority of this machine alone: `localhost`, or a loopback address.
+/// Returns true if an authority can only mean this machine: `localhost`, or a loopback address.
 #[must_use]
 pub fn is_loopback(authority: &str) -> bool {
     let name = name(authority);

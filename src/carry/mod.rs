@@ -1,4 +1,5 @@
-//! Data that travels in the client's history: signatures of thinking blocks, ids of tool calls.
+//! Data that Creole stores in the client's history: signatures of thinking blocks, and ids of tool
+//! calls.
 
 pub(crate) mod marks;
 pub mod signature;

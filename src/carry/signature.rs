@@ -1,40 +1,43 @@
-//! The signature of a thinking block: what the upstream needs back, carried by the client.
+//! Signature of a thinking block, in which Creole stores data that the upstream needs back. The
+//! client returns the signature with the block.
 //!
-//! The Messages API has one opaque text in each thinking block that clients return unchanged. In
-//! there goes the name of the field in which the upstream gave its reasoning, and whatever cannot
-//! be seen in the block: reasoning that is not shown, encrypted items, signatures of tool calls.
+//! The Messages API has one opaque text in each thinking block, which clients return unchanged.
+//! Creole writes into this text the name of the field in which the upstream sent its reasoning, and
+//! data that the block does not show: hidden reasoning, encrypted items, and signatures of tool
+//! calls.
 //!
 //! ```text
 //! base64 of:  "TXS" 01 │ field, 1 byte │ FNV-1a-64 of the shown text, 8 bytes │ records …
 //! record:     tag, 1 byte │ length, 4 bytes │ data             (numbers are big-endian)
-//!             1  the full reasoning, where the shown text is empty or shortened
+//!             1  full reasoning, if the shown text is empty or shortened
 //!             2  JSON of opaque items of the upstream
-//!             3  signature of a tool call: the client's id of the call, 00, the value; where the value did not come
-//!                in `extra_content.google`, the name of its place and 00 are before it
-//!             4  the mark of the upstream that thought, where there are several, or of its model
+//!             3  signature of a tool call: the client's id of the call, 00, the value; before the
+//!                value, its member's name and 00, unless that is `extra_content.google`
+//!             4  identifier of the upstream that thought, if there are several, or of its model
 //!             5  input of a tool call: the client's id of the call, 00, the object
 //! ```
 //!
-//! It is no secret and proves nothing: it holds only what the client was given. The hash tells
-//! whether the client has changed the text, no more.
+//! The signature is neither secret nor a proof: it holds only data that the client was given. The
+//! hash only shows if the client has changed the text.
 //!
-//! Some clients make one thinking block of all in an answer. LangChain4j joins their texts with a
-//! line break, and their signatures as well; Prism writes the signatures one behind another. Since
-//! each begins with its mark, where a record could, they are read as one that has the records of
-//! all.
+//! Some clients join all thinking blocks of an answer into one. LangChain4j joins their texts and
+//! their signatures with line breaks; Prism concatenates the signatures. Each signature begins with
+//! its own mark, in the place of a record, so joined signatures are read as one signature with all
+//! records.
 
 use crate::text::words;
 
-/// Longest signature, in bytes of its text. Clients store it and send it with every request.
+/// Maximum length of a signature in bytes. Clients store signatures and send them with every
+/// request.
 const LENGTH_MAX: usize = 256 << 10;
 
-/// First bytes of every signature of ours; the last one is the version.
+/// First bytes of each of Creole's signatures; the last byte is the version.
 const MARK: [u8; 4] = *b"TXS\x01";
 
-/// The first bytes of `MARK` in base64, by which a foreign signature is known at once.
+/// First bytes of `MARK` in base64, by which foreign signatures are ruled out quickly.
 const MARK_TEXT: &str = "VFhT";
 
-/// Start of a model's mark; the mark of an upstream has digits only.
+/// Prefix of the identifier of a model; the identifier of an upstream has only digits.
 pub const MODEL: &str = "m:";
 
 const TAG_FULL_TEXT: u8 = 1;
@@ -43,26 +46,28 @@ const TAG_CALL: u8 = 3;
 const TAG_UPSTREAM: u8 = 4;
 const TAG_INPUT: u8 = 5;
 
-/// Form in which the reasoning came: a field of Chat Completions, or an item of Responses.
+/// Form in which the upstream sent its reasoning: a field of Chat Completions, or an item of
+/// Responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Field {
-    /// `reasoning_content` (DeepSeek, llama.cpp, SGLang, Moonshot, …)
+    /// Field `reasoning_content` (DeepSeek, llama.cpp, SGLang, Moonshot, …).
     ReasoningContent,
-    /// `reasoning` (vLLM, Groq, OpenRouter, Ollama)
+    /// Field `reasoning` (vLLM, Groq, OpenRouter, Ollama).
     Reasoning,
-    /// `reasoning_text`
+    /// Field `reasoning_text`.
     ReasoningText,
-    /// `reasoning_details`, a list of items (OpenRouter)
+    /// Field `reasoning_details`, a list of items (OpenRouter).
     ReasoningDetails,
-    /// `content` with parts of type `thinking` (Mistral)
+    /// Field `content` with parts of type `thinking` (Mistral).
     Parts,
-    /// `thinking`
+    /// Field `thinking`.
     Thinking,
-    /// `content` that is marked as reasoning (Vertex AI, Databricks). No server takes it back.
+    /// Field `content` in chunks marked as reasoning (Vertex AI, Databricks). No server accepts
+    /// such reasoning back.
     Marked,
-    /// `content`, between `<think>` and `</think>` (servers without a parser for reasoning)
+    /// Field `content`, between `<think>` and `</think>` (servers without a parser for reasoning).
     Inline,
-    /// An item of Responses. It goes back as it came, whatever of it was shown.
+    /// Item of the Responses API, which is sent back unchanged.
     Item,
 }
 
@@ -108,28 +113,29 @@ impl Field {
     }
 }
 
-/// Place where a gateway puts the signature of a call.
+/// Member of a tool call in which a gateway puts the call's signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SignaturePlace {
-    /// `extra_content.google`, as at Google itself.
+    /// Member `extra_content.google`, as Google itself sends.
     Google,
-    /// `extra_content.vertex` (Vertex AI behind a gateway).
+    /// Member `extra_content.vertex` (Vertex AI through a gateway).
     Vertex,
-    /// `function` (Portkey).
+    /// Member `function` of the call (Portkey).
     Function,
-    /// The call itself, beside `function`.
+    /// Member of the call itself, beside `function`.
     Call,
 }
 
-/// The names of the places where the signature of a call can be. Google's own, where nearly all
-/// are, has none.
+/// Names of the members that can hold a call's signature. Google's own member, used by nearly all,
+/// needs no name.
 const PLACES: [(&str, SignaturePlace); 3] = [
     ("vertex", SignaturePlace::Vertex),
     ("function", SignaturePlace::Function),
     ("call", SignaturePlace::Call),
 ];
 
-/// Returns a call's signature as the record has it: behind the name of its place and 00.
+/// Returns a call's signature in the form of a record: after the name of its member and a zero
+/// byte.
 #[must_use]
 pub(crate) fn placed(place: SignaturePlace, signature: &str) -> String {
     match PLACES.iter().find(|(_, known)| *known == place) {
@@ -138,7 +144,7 @@ pub(crate) fn placed(place: SignaturePlace, signature: &str) -> String {
     }
 }
 
-/// Splits a record that [`placed`] wrote into the place and the signature.
+/// Splits a record that [`placed`] wrote into the member and the signature.
 #[must_use]
 pub(crate) fn place_of(record: &str) -> (SignaturePlace, &str) {
     let Some((name, signature)) = words::split_once(record, "\0") else {
@@ -148,30 +154,30 @@ pub(crate) fn place_of(record: &str) -> (SignaturePlace, &str) {
     (place.map_or(SignaturePlace::Google, |(_, place)| *place), signature)
 }
 
-/// Contents of a signature of ours, or of several that a client joined.
+/// Contents of a signature that Creole wrote, or of several joined by a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signature {
-    /// Field in which the reasoning goes back.
+    /// Field in which the reasoning is sent back to the upstream.
     pub field: Field,
-    /// [`fnv1a64`] of the text that the client was shown.
+    /// Hash ([`fnv1a64`]) of the text that was shown to the client.
     pub hash: u64,
-    /// Hashes of the texts after the first, where a client joined several.
+    /// Hashes of the second and later texts, if a client joined several blocks.
     pub joined: Vec<u64>,
-    /// The full reasoning, where the shown text is empty or shortened.
+    /// Full reasoning, if the shown text is empty or shortened.
     pub full_text: Option<String>,
-    /// JSON of opaque items of the upstream.
+    /// JSON array of opaque items of the upstream.
     pub opaque: Option<String>,
-    /// The client's ids of calls, and the upstream's signatures of them.
+    /// Pairs of the client's id of a call, and the upstream's signature of that call.
     pub call_signatures: Vec<(String, String)>,
-    /// The mark of the upstream that thought, or nothing.
+    /// Identifier of the upstream or model that wrote the reasoning; empty if unknown.
     pub upstream: String,
-    /// The client's ids of calls and their inputs, for clients that lose them beside a thinking
-    /// block.
+    /// Pairs of the client's id of a call, and the input of that call. Some clients lose inputs of
+    /// calls beside a thinking block.
     pub call_inputs: Vec<(String, String)>,
 }
 
-/// Whether a signature begins as ours do, whatever became of the rest: no other upstream can use
-/// it.
+/// Returns true if a signature begins like Creole's own, even if its end is damaged. No other
+/// upstream can use a signature of Creole.
 #[must_use]
 pub fn is_own(text: &str) -> bool {
     let start = text.get(..8).and_then(unbase64);
@@ -179,7 +185,7 @@ pub fn is_own(text: &str) -> bool {
 }
 
 impl Signature {
-    /// Makes a signature that says no more than what was shown.
+    /// Creates a signature with no data but the field and the hash of the shown text.
     #[must_use]
     pub fn of(field: Field, hash: u64) -> Self {
         Self {
@@ -194,9 +200,9 @@ impl Signature {
         }
     }
 
-    /// Returns the text for the client, and whether it holds everything that matters. Records that
-    /// would make it longer than 256 KiB are left out; the ones without which an upstream refuses
-    /// the next turn come first.
+    /// Returns the signature's text for the client, and false if an important record was left out
+    /// to stay below 256 KiB. Records come in order of importance, first those without which an
+    /// upstream refuses the next turn.
     #[must_use]
     pub fn encode(&self) -> (String, bool) {
         let mut data = MARK.to_vec();
@@ -216,14 +222,14 @@ impl Signature {
             fits &= add_record(&mut data, TAG_FULL_TEXT, ["", "", text]);
         }
         for (id, input) in &self.call_inputs {
-            // These may be left out: they only help clients that lose inputs.
+            // Records of inputs may be left out: they only help clients that lose inputs.
             add_record(&mut data, TAG_INPUT, [id, "\0", input]);
         }
         (base64(&data), fits)
     }
 
-    /// Reads a signature, or several with white space or nothing between them. Returns `None` if
-    /// one is not ours.
+    /// Reads a signature, or several with white space or nothing between. Returns `None` if any of
+    /// them is not Creole's.
     #[must_use]
     pub fn decode(text: &str) -> Option<Self> {
         if !text.starts_with(MARK_TEXT) {
@@ -247,7 +253,7 @@ impl Signature {
                     signature.full_text.get_or_insert_default().push_str(record);
                 }
                 TAG_OPAQUE => match &mut signature.opaque {
-                    // Both are arrays.
+                    // Old and new value are JSON arrays.
                     Some(items) => {
                         items.pop();
                         items.push(',');
@@ -263,10 +269,10 @@ impl Signature {
                     };
                     calls.push((id.to_owned(), value.to_owned()));
                 }
-                // A model's mark has that of its upstream in it.
+                // The identifier of a model contains that of its upstream.
                 TAG_UPSTREAM if signature.upstream.starts_with(MODEL) => {}
                 TAG_UPSTREAM => signature.upstream = record.to_owned(),
-                // Of a later version that kept the mark.
+                // A later version with the same mark may add tags.
                 _ => {}
             }
             rest = after;
@@ -274,22 +280,23 @@ impl Signature {
         Some(signature)
     }
 
-    /// Returns true if the signature holds something besides the text that the upstream wants back.
+    /// Returns true if the signature holds opaque items or signatures of calls, which the upstream
+    /// wants back besides the text.
     #[must_use]
     pub fn has_items(&self) -> bool {
         self.opaque.is_some() || !self.call_signatures.is_empty()
     }
 
-    /// Returns true if the reasoning is known to come from another upstream than the one with the
-    /// mark `upstream`, or from another model than the one with the mark `model`.
+    /// Returns true if the reasoning certainly comes from another origin than the given identifiers
+    /// of an upstream and its model.
     #[must_use]
     pub fn is_of_another(&self, upstream: &str, model: &str) -> bool {
         let mark = if self.upstream.starts_with(MODEL) { model } else { upstream };
         !self.upstream.is_empty() && !mark.is_empty() && self.upstream != mark
     }
 
-    /// Returns true if `shown`, the block's text, is the one that was signed, or the signature
-    /// itself holds the reasoning.
+    /// Returns true if `shown`, the block's text, is the text that was signed, or is empty and the
+    /// signature holds the reasoning.
     #[must_use]
     pub fn matches(&self, shown: &str) -> bool {
         let is_signed = match self.joined.is_empty() {
@@ -299,8 +306,8 @@ impl Signature {
         is_signed || (shown.is_empty() && self.full_text.is_some())
     }
 
-    /// Returns true if a text is all the signed texts, one after another: with a line break behind
-    /// each, behind each but the empty ones, or behind none.
+    /// Returns true if a text consists of all signed texts in order. The texts are joined with line
+    /// breaks, without them, or with line breaks between nonempty texts only.
     fn is_joined(&self, mut text: &[u8]) -> bool {
         let mut breaks_max = 0usize;
         for hash in std::iter::once(&self.hash).chain(&self.joined) {
@@ -315,7 +322,7 @@ impl Signature {
     }
 }
 
-/// Reads the field and the hash at the start of a signature, and returns what follows them.
+/// Reads the field and the hash at the start of a signature, and returns the bytes after them.
 fn begin(data: &[u8]) -> Option<(Field, u64, &[u8])> {
     let (code, rest) = data.strip_prefix(&MARK)?.split_first()?;
     let (hash, rest) = rest.split_first_chunk()?;
@@ -323,8 +330,8 @@ fn begin(data: &[u8]) -> Option<(Field, u64, &[u8])> {
     Some((field, u64::from_be_bytes(*hash), rest))
 }
 
-/// Returns what follows the text with this hash at the start of `text`, perhaps behind line breaks.
-/// Takes time in proportion to what it passes.
+/// Finds the text with this hash at the start of `text`, perhaps after line breaks, and returns the
+/// bytes after that text. Takes time in proportion to the length of the found text.
 fn behind(text: &[u8], hash: u64, breaks_max: usize) -> Option<&[u8]> {
     let breaks = text.iter().take(breaks_max).take_while(|byte| **byte == b'\n').count();
     // A text can begin with line breaks of its own.
@@ -340,7 +347,7 @@ fn behind(text: &[u8], hash: u64, breaks_max: usize) -> Option<&[u8]> {
     None
 }
 
-/// Adds a record whose data comes in parts, if it fits. Says whether it did.
+/// Adds a record whose data is given in parts, and returns true, if the record fits.
 fn add_record(data: &mut Vec<u8>, tag: u8, parts: [&str; 3]) -> bool {
     let length = parts.iter().fold(0, |sum: usize, part| sum.saturating_add(part.len()));
     let total = data.len().saturating_add(5).saturating_add(length);
@@ -355,18 +362,18 @@ fn add_record(data: &mut Vec<u8>, tag: u8, parts: [&str; 3]) -> bool {
     }
 }
 
-/// FNV-1a with 64 bits, of a text that comes in pieces.
+/// FNV-1a hash with 64 bits, of a text that is given in pieces.
 #[derive(Clone, Copy, Debug)]
 pub struct Fnv(u64);
 
 impl Fnv {
-    /// Starts with the hash of an empty text.
+    /// Creates the hash of an empty text.
     #[must_use]
     pub fn new() -> Self {
         Self(0xcbf2_9ce4_8422_2325)
     }
 
-    /// Adds a piece.
+    /// Adds a piece of the text.
     pub fn update(&mut self, piece: &[u8]) {
         for byte in piece {
             self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
@@ -400,7 +407,7 @@ fn base64_length(bytes: usize) -> usize {
     bytes.div_ceil(3).saturating_mul(4)
 }
 
-/// Encodes in standard base64 with padding.
+/// Encodes bytes in standard base64 with padding.
 fn base64(data: &[u8]) -> String {
     let mut text = String::with_capacity(base64_length(data.len()));
     for group in data.chunks(3) {

@@ -1,6 +1,8 @@
-//! Tool ids of an upstream and the ids that a Messages client sees, without storage.
+//! Conversion between the tool call ids of an upstream and the ids that a Messages client sees,
+//! without storage.
 //!
-//! A client's id carries the upstream's id inside, so any replica gives it back exactly:
+//! A client's id contains the upstream's id, so every replica can restore the upstream's id
+//! exactly:
 //!
 //! ```text
 //! plain(X)  X has only letters, digits, "_" and "-", and does not begin like a tag: c_ r_ x_ u2_
@@ -13,11 +15,11 @@
 //! used before                     toolu_u2_…, toolu_u3_…: the same with the smallest free number
 //! ```
 //!
-//! [`encode`] is injective on all texts that are not empty, and [`decode`] accepts only what
-//! [`encode`] writes. An id of another endpoint that looks like one of ours (`toolu_01A…`) decodes
-//! all the same; both ends of its pair go through the same function, so they still match.
+//! [`encode`] is injective on all texts that are not empty, and [`decode`] accepts only texts that
+//! [`encode`] writes. An id of another endpoint that looks like one of Creole's (`toolu_01A…`) is
+//! decoded as well; a call and its result go through the same function, so their ids still match.
 //!
-//! [`Outgoing`] adds what an upstream wants of ids that it did not issue itself.
+//! [`Outgoing`] adapts ids that the upstream did not issue to the upstream's limits.
 
 use std::borrow::Cow;
 
@@ -27,14 +29,14 @@ use crate::profile::IdStyle;
 use crate::text::names::{NameSet, Names};
 use crate::text::words::{self, is_name_byte};
 
-/// The longest id of another endpoint that is sent as it is, where the upstream has no limit.
+/// Maximum length of a foreign id that is sent unchanged, if the upstream has no limit.
 const FOREIGN_LENGTH_MAX: usize = 64;
 
-/// Number of hash digits that stand for an id that cannot be sent.
+/// Number of hash digits that replace an id which cannot be sent.
 const HASH_DIGITS: usize = 22;
 
-/// Returns the client's id for an upstream's id. `used` holds the client's ids that other calls of
-/// this conversation or of this answer have. `upstream_id` must not be empty.
+/// Returns the client's id for an upstream's id. `used` holds the client's ids of other calls in
+/// this conversation or answer. `upstream_id` must not be empty.
 #[must_use]
 pub(crate) fn encode(upstream_id: &str, used: &NameSet<'_>) -> String {
     let (tag, body) = tagged(upstream_id);
@@ -42,7 +44,8 @@ pub(crate) fn encode(upstream_id: &str, used: &NameSet<'_>) -> String {
     if !used.contains(&id) {
         return id;
     }
-    // The first number that is free, as far as they were given in order: there can be thousands.
+    // Binary search for the first free number, as there can be thousands; numbers were given in
+    // order.
     let numbered = |number: u64| format!("toolu_u{number}_{tag}{body}");
     let (mut taken, mut free) = (1u64, 2u64);
     while used.contains(&numbered(free)) {
@@ -60,7 +63,8 @@ pub(crate) fn encode(upstream_id: &str, used: &NameSet<'_>) -> String {
     numbered(free)
 }
 
-/// Returns the upstream's id in a client's id, or nothing where [`encode`] did not write it.
+/// Returns the upstream's id that a client's id contains; `None` if [`encode`] did not write the
+/// client's id.
 #[must_use]
 pub(crate) fn decode(client_id: &str) -> Option<String> {
     let rest = client_id.strip_prefix("toolu_").filter(|rest| is_safe(rest))?;
@@ -79,7 +83,8 @@ pub(crate) fn decode(client_id: &str) -> Option<String> {
     (is_canonical && !upstream_id.is_empty()).then_some(upstream_id)
 }
 
-/// Returns what stands after `toolu_`: a tag, and the id as far as the tag does not say it.
+/// Returns the parts of a client's id after `toolu_`: a tag for the form, and the upstream's id
+/// without the prefix that the tag implies.
 fn tagged(upstream_id: &str) -> (&'static str, Cow<'_, str>) {
     match upstream_id.strip_prefix("call_").filter(|rest| is_safe(rest)) {
         Some(rest) if looks_tagged(rest) => ("c_", rest.into()),
@@ -101,8 +106,8 @@ fn looks_tagged(text: &str) -> bool {
     }
 }
 
-/// Counts ids of the client by their form, which is all that is looked at: whether an upstream
-/// issued one is not known anywhere.
+/// Counts the client's ids by their form. Only the form is known, and not which upstream issued an
+/// id.
 pub(crate) fn count_forms(ids: &NameSet<'_>, counts: &mut RequestCounts) {
     for id in ids.keys() {
         let count = match id.strip_prefix("toolu_") {
@@ -114,7 +119,7 @@ pub(crate) fn count_forms(ids: &NameSet<'_>, counts: &mut RequestCounts) {
     }
 }
 
-/// Removes `u2_`, `u3_`, … from the front.
+/// Removes a prefix `u2_`, `u3_` and so on.
 fn without_number(text: &str) -> &str {
     let is_number = |tag: &str| {
         let digits = tag.strip_prefix('u').unwrap_or_default();
@@ -148,7 +153,8 @@ fn escape(text: &str) -> String {
     out
 }
 
-/// Undoes [`escape`], and more: the caller compares with what [`escape`] would have written.
+/// Reverses [`escape`], and accepts more texts than [`escape`] writes: the caller compares the
+/// result.
 fn unescape(text: &str) -> Option<String> {
     let mut out = Vec::with_capacity(text.len());
     let mut bytes = text.bytes();
@@ -173,16 +179,16 @@ fn unescape(text: &str) -> Option<String> {
     String::from_utf8(out).ok()
 }
 
-/// The ids of one request to an upstream. Give it the calls in the order of the conversation.
+/// Map from the client's tool ids to the upstream's ids, for one request. The calls must be added
+/// in the order of the conversation.
 ///
-/// 1. An id that the upstream issued goes back exactly. It must fit the upstream's own limits: an
-///    upstream does not break them, so one that does not fit came from another upstream, before a
-///    switch of models, and is foreign.
-/// 2. A foreign id goes as it is where it may, else as digits of its hash, never shortened: the
-///    first letters of one endpoint's ids are often all the same.
-/// 3. Equal ids of the client give equal ids. Different ones give different ids, unless the
-///    upstream itself issued one id twice (`call_0` in each turn): both then go back as they came.
-///    But not in one message: which result would be whose?
+/// 1. An id that the upstream issued is sent back exactly. An id that does not fit the upstream's
+///    limits came from another upstream, before a switch of models, and counts as foreign.
+/// 2. A foreign id is sent unchanged if the limits allow, or else as digits of its hash. Shortening
+///    would not do, because the first letters of one endpoint's ids are often all the same.
+/// 3. Equal ids of the client give equal ids. Different ids of the client give different ids,
+///    unless the upstream itself issued one id twice (`call_0` in each turn): both are then sent
+///    back unchanged, but not in the same message, where results could not be told apart.
 #[derive(Debug)]
 pub(crate) struct Outgoing<'a> {
     /// Upstream's id for each id of the client.
@@ -190,35 +196,35 @@ pub(crate) struct Outgoing<'a> {
     new: NewIds,
 }
 
-/// Finds ids that an upstream takes.
+/// Generator of ids that an upstream accepts.
 #[derive(Debug)]
 struct NewIds {
     style: IdStyle,
-    /// 0 is no limit.
+    /// Maximum length of an id in characters; 0 if unlimited.
     max_length: usize,
-    /// The ids given so far. Of those that the upstream issued, the message in which they were
-    /// given last.
+    /// Ids in use. For ids that the upstream issued, the value is the number of the last message
+    /// with that id.
     taken: Names<'static, Option<u32>>,
     message: u32,
-    /// The number of the next call (Kimi).
+    /// Number of the next call, which is a part of Kimi's ids.
     calls: u64,
 }
 
 impl<'a> Outgoing<'a> {
-    /// Makes the map of ids for one request. `max_length` 0 is no limit.
+    /// Creates an empty map for one request. A `max_length` of 0 means no limit.
     #[must_use]
     pub(crate) fn new(style: IdStyle, max_length: usize) -> Self {
         let new = NewIds { style, max_length, taken: Names::default(), message: 0, calls: 0 };
         Self { given: Names::default(), new }
     }
 
-    /// Begins a message: the calls that follow stand in it.
+    /// Begins a message, to which the following calls belong.
     pub(crate) fn begin_message(&mut self) {
         self.new.message = self.new.message.saturating_add(1);
     }
 
-    /// Returns the upstream's id for a client's, of a call or of its result. `tool_name` is the
-    /// name under which the upstream knows the tool.
+    /// Returns the upstream's id for the client's id of a call or of its result. `tool_name` is the
+    /// upstream's name of the tool.
     pub(crate) fn id(&mut self, client_id: Cow<'a, str>, tool_name: &str) -> &str {
         let new = |client_id: &str| self.new.id(client_id, tool_name);
         self.given.get_or_insert_with(client_id, new).map_or("", String::as_str)
@@ -239,7 +245,7 @@ impl NewIds {
         id
     }
 
-    /// Whether the upstream could have issued this id.
+    /// Returns true if the upstream could have issued this id.
     fn fits(&self, id: &str) -> bool {
         match self.style {
             IdStyle::Mistral9 => is_nine(id),
@@ -269,7 +275,7 @@ impl NewIds {
                 return id;
             }
             attempt = attempt.saturating_add(1);
-            // Numbers that are taken are not tried again for the next call.
+            // Numbers in use are not tried again for the next call.
             if self.style == IdStyle::Kimi {
                 self.calls = self.calls.saturating_add(1);
             }
@@ -281,7 +287,7 @@ impl NewIds {
         if attempt == 0 && is_safe(client_id) && client_id.len() <= longest {
             return client_id.to_owned();
         }
-        // Too short a limit for the prefix leaves more room for digits without it.
+        // If the limit is too short for the prefix, all characters are used for digits.
         let prefix = if longest >= 16 { "call_h" } else { "" };
         let digits = longest.saturating_sub(prefix.len()).min(HASH_DIGITS);
         format!("{prefix}{}", hash(client_id, attempt, digits))
@@ -299,7 +305,7 @@ fn is_numbered(id: &str) -> bool {
     words::rsplit_once(id, b':').is_some_and(|(name, number)| !name.is_empty() && is_digits(number))
 }
 
-/// Digits of the hash of an id; each `attempt` gives others.
+/// Returns digits of the hash of an id; each `attempt` gives different digits.
 fn hash(id: &str, attempt: u64, digits: usize) -> String {
     if attempt == 0 {
         return base62_of_hash(id.as_bytes(), digits);

@@ -1,9 +1,10 @@
-//! Address of an upstream, which hosts connect to, and the path before its endpoints.
+//! Address of an upstream, to which hosts connect, and the base path before its endpoints.
 
-/// Paths of endpoints, which people copy together with the base URL.
+/// Paths of endpoints, which users often copy together with the base URL.
 const ENDPOINTS: [&str; 3] = ["/chat/completions", "/messages", "/responses"];
 
-/// Returns the path before the endpoints. Errors do not quote it, because a query may have a key.
+/// Returns a base path without an endpoint and a final slash. Errors do not quote the path, because
+/// a query may contain a key.
 pub(super) fn base_path_of(path: &str) -> Result<&str, &'static str> {
     let path = path.trim_end_matches('/');
     let endpoint = ENDPOINTS.iter().find_map(|endpoint| path.strip_suffix(endpoint));
@@ -17,8 +18,8 @@ pub(super) fn base_path_of(path: &str) -> Result<&str, &'static str> {
     Ok(path)
 }
 
-/// Splits a URL, as clients of the upstream have it, into the address and the base path. There is
-/// no path if the URL has none, and an endpoint is not part of it.
+/// Splits a base URL of an upstream into the address and the base path. The path is `None` if the
+/// URL has none; the path of an endpoint is removed.
 pub(super) fn split(url: &str) -> Result<(&str, Option<&str>), &'static str> {
     let url = url.trim_end_matches('/');
     let host = url.find("://").map_or(0, |at| at.saturating_add(3));
@@ -29,7 +30,7 @@ pub(super) fn split(url: &str) -> Result<(&str, Option<&str>), &'static str> {
     Ok((address, (!path.is_empty()).then(|| base_path_of(path)).transpose()?))
 }
 
-/// Parts of an upstream's `url`.
+/// Parts of an upstream's URL in the configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Address<'a> {
     /// True for `https`, false for `http`.
@@ -39,10 +40,10 @@ pub struct Address<'a> {
 }
 
 impl<'a> Address<'a> {
-    /// Reads a URL that has a scheme, a host and perhaps a port.
+    /// Reads a URL that has a scheme, a host, and optionally a port.
     ///
     /// # Errors
-    /// The form that was expected.
+    /// The expected form of the URL.
     pub fn parse(url: &'a str) -> Result<Self, &'static str> {
         let (tls, authority) = match (url.strip_prefix("https://"), url.strip_prefix("http://")) {
             (Some(authority), _) => (true, authority),

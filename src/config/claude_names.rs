@@ -1,10 +1,10 @@
-//! Names by which Claude Code knows a model: its assumptions from a name are true of that model
-//! alone.
+//! Names by which Claude Code recognizes a model. It derives assumptions from such a name, which
+//! are wrong if the name is mapped to another model.
 
 use super::Config;
 
-/// Beginnings of names that Claude Code knows, with the number of tokens that it assumes for the
-/// window.
+/// Prefixes of model names that Claude Code recognizes, with the context window, in tokens, that it
+/// assumes.
 const KNOWN: [(&str, u64); 7] = [
     ("claude-3", 200_000),
     ("claude-haiku-4", 200_000),
@@ -15,7 +15,7 @@ const KNOWN: [(&str, u64); 7] = [
     ("claude-opus-5", 1_000_000),
 ];
 
-/// Returns the window, in tokens, that Claude Code assumes for a model of this name.
+/// Returns the context window, in tokens, that Claude Code assumes for a model of this name.
 fn window_of(name: &str) -> Option<u64> {
     let is_it = |known: &str| {
         let rest = name.strip_prefix(known)?;
@@ -25,8 +25,8 @@ fn window_of(name: &str) -> Option<u64> {
 }
 
 impl Config {
-    /// Returns notes for the operator about a valid configuration: names of Claude's models that
-    /// stand in `models` for others, and a model for images that is never asked.
+    /// Returns notes for the operator about a valid configuration: names of Claude models that
+    /// `models` maps to other models, and an image model that is never called.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();

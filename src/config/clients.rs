@@ -1,4 +1,4 @@
-//! Keys of clients, for hosts whose upstreams get the operator's key.
+//! Keys that clients must send, for hosts whose upstreams get the operator's key.
 
 use std::fmt;
 
@@ -8,13 +8,13 @@ use subtle::ConstantTimeEq as _;
 use super::credentials::{check_credential, named, secret_of};
 use crate::setting::keys;
 
-/// Maximum number of bytes of a key's name, which is a label of metrics.
+/// Maximum length, in bytes, of the name of a client key, which is a label value in metrics.
 const NAME_BYTES_MAX: usize = 64;
 
-/// Maximum number of keys: each has a label of its own in metrics.
+/// Maximum number of client keys, because each has its own label value in metrics.
 const KEYS_MAX: usize = 1000;
 
-/// Keys that clients may have, by name. Only their SHA-256 hashes are stored.
+/// Keys that clients may send, by name. Only their SHA-256 hashes are stored.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct ClientKeys(Vec<(String, [u8; 32])>);
 
@@ -31,16 +31,16 @@ keys! {
 }
 
 impl ClientKeys {
-    /// Returns true if there are no keys, so that every client is let in.
+    /// Returns true if there are no client keys, so that every client is admitted.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Adds a key.
+    /// Adds a client key with a name.
     ///
     /// # Errors
-    /// The reason, without the key.
+    /// The reason, which does not quote the key.
     pub(super) fn add(&mut self, name: &str, key: &str) -> Result<(), String> {
         let key = bare(key);
         check_credential(key)?;
@@ -58,10 +58,10 @@ impl ClientKeys {
         Ok(())
     }
 
-    /// Adds a key of the document.
+    /// Adds a client key that the document names.
     ///
     /// # Errors
-    /// The member that is wrong, and the reason.
+    /// The member of the document that is wrong, and the reason.
     pub(super) fn add_document(
         &mut self,
         document: &ClientKeyDocument,
@@ -81,8 +81,8 @@ impl ClientKeys {
         self.add(name, &key).map_err(|reason| (member, reason))
     }
 
-    /// Returns the name of the first of `keys` that is a client's key. It takes as long for a key
-    /// that nearly is one as for any other of its length.
+    /// Returns the name of the first of `keys` that is a client key. The duration does not depend
+    /// on how similar a wrong key is to a right one.
     pub(crate) fn name_of<'k>(&self, keys: impl Iterator<Item = &'k str>) -> Option<&str> {
         let mut found = None;
         for key in keys {
@@ -97,14 +97,14 @@ impl ClientKeys {
     }
 }
 
-/// Prints the names alone: configurations are printed.
+/// Prints only the names of the keys, because configurations are printed.
 impl fmt::Debug for ClientKeys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.0.iter().map(|(name, _)| name)).finish()
     }
 }
 
-/// Returns a key without the scheme `Bearer` that may stand before it.
+/// Returns a key without the scheme `Bearer` before it, if there is one.
 fn bare(key: &str) -> &str {
     let key = key.trim();
     match key.split_once(' ') {

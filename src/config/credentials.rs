@@ -1,16 +1,16 @@
-//! The credential of an upstream, and headers of the operator's own that go to it.
+//! Credentials of upstreams, and headers that the operator adds to requests to upstreams.
 
 use std::fmt;
 
 use crate::json::{Error, Reader, ValueKind, Writer, quoted};
 use crate::setting::{Keys, Named, Setting, ValueType, keys};
 
-/// Maximum number of bytes of a credential. Entra's tokens with groups have more than 8 KiB;
-/// servers that take those have limits of 32 KiB or more for a head.
+/// Maximum length of a credential, in bytes. Entra tokens with groups have more than 8 KiB; servers
+/// that accept them allow heads of 32 KiB or more.
 pub const CREDENTIAL_BYTES_MAX: usize = 32 << 10;
 
-/// Names of headers that Creole or its host sets. An operator's own value would make the request
-/// unreadable, or lead it elsewhere.
+/// Names of headers that Creole or its host sets. An operator's value would make the request
+/// unreadable or misroute it.
 const RESERVED: [&str; 14] = [
     "accept",
     "accept-encoding",
@@ -28,32 +28,33 @@ const RESERVED: [&str; 14] = [
     "x-api-key",
 ];
 
-/// Prefixes of headers that carry something between Creole, Envoy and other proxies.
+/// Prefixes of headers that Creole, Envoy and other proxies use among each other.
 const RESERVED_PREFIXES: [&str; 4] = ["x-creole-", "x-envoy-", "proxy-", "keep-"];
 
 fn is_reserved(name: &str) -> bool {
     RESERVED.contains(&name) || RESERVED_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Returns true if a text can be a header's name (RFC 9110, 5.6.2).
+/// Returns true if a text can be the name of a header (RFC 9110, 5.6.2).
 fn is_token(name: &str) -> bool {
     let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     !name.is_empty() && name.bytes().all(is_letter)
 }
 
-/// Credential that an upstream gets.
+/// Credential that is sent to an upstream.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Key {
     /// Credential that the client sent.
     Client,
-    /// Credential of the gateway's own.
+    /// Credential of the operator.
     Secret(String),
-    /// No credential at all, for a server without keys behind keys of clients.
+    /// No credential, for a server without keys, although clients of the gateway may have keys.
     None,
 }
 
 impl Key {
-    /// Returns true if the operator chose the credential, and the client's is not sent.
+    /// Returns true if the operator chose the credential, so that the client's credential is not
+    /// sent.
     #[must_use]
     pub fn is_own(&self) -> bool {
         !matches!(self, Self::Client)
@@ -65,7 +66,7 @@ impl Key {
     }
 }
 
-/// Prints the kind of key and never the secret itself: configurations are printed.
+/// Prints the kind of credential and never its value, because configurations are printed.
 impl fmt::Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -76,18 +77,18 @@ impl fmt::Debug for Key {
     }
 }
 
-/// Header of the operator's own for an upstream.
+/// Header that the operator adds to requests to an upstream.
 #[derive(Clone, PartialEq, Eq)]
 pub struct UpstreamHeader {
     /// Name of the header, in lower case.
     pub name: String,
-    /// Value of the header, without white space around it.
+    /// Value of the header, without surrounding white space.
     pub value: String,
-    /// True if the value is a secret of the host.
+    /// True if the value is a secret of the host, which must not be shown.
     pub is_secret: bool,
 }
 
-/// Prints the name and never the value: configurations are printed.
+/// Prints the header's name and never its value, because configurations are printed.
 impl fmt::Debug for UpstreamHeader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: …", self.name)
@@ -110,7 +111,8 @@ impl SecretDocument {
     }
 }
 
-/// Returns the member that names a variable, and the variable's name.
+/// Returns the member of the document that names a variable (`env` or `secret`), and the variable's
+/// name.
 pub(super) fn named<'d>(env: Option<&'d str>, secret: Option<&'d str>) -> (&'static str, &'d str) {
     match (env, secret) {
         (None, Some(name)) => ("secret", name),
@@ -118,9 +120,10 @@ pub(super) fn named<'d>(env: Option<&'d str>, secret: Option<&'d str>) -> (&'sta
     }
 }
 
-/// Object that names a secret, and must not hold the key itself.
+/// Object in the document that names a secret, and must not contain the secret itself.
 ///
-/// Errors in it quote nothing: an operator who wrote the key itself must not find it in a log.
+/// Errors about the object quote no value, because an operator who wrote the key itself must not
+/// find it in a log.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Unquoted<T>(pub(super) T);
 
@@ -137,7 +140,7 @@ fn unquoted(error: Error, expected: &str) -> Error {
     if error.is_syntax() { error } else { Error::value(expected) }
 }
 
-/// Key as it stands in the document.
+/// Credential of an upstream, as written in the document.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum KeyDocument {
     Client,
@@ -175,7 +178,7 @@ impl Setting for KeyDocument {
     }
 }
 
-/// Value of a header as it stands in the document.
+/// Value of an upstream's header, as written in the document.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum HeaderDocument {
     Text(String),
@@ -193,7 +196,7 @@ impl Setting for HeaderDocument {
     }
 }
 
-/// Returns the key that a document means, or the member that is wrong and the reason.
+/// Returns the credential that a document describes, or the wrong member and the reason.
 pub(super) fn key_of(
     document: KeyDocument,
     secret: &impl Fn(&str) -> Option<String>,
@@ -208,7 +211,7 @@ pub(super) fn key_of(
     }
 }
 
-/// Returns the headers that a document means, or the name of a wrong header and the reason.
+/// Returns the headers that a document describes, or the name of a wrong header and the reason.
 pub(super) fn own_headers(
     document: Option<Named<HeaderDocument>>,
     secret: &impl Fn(&str) -> Option<String>,
@@ -227,10 +230,10 @@ pub(super) fn own_headers(
     Ok(headers)
 }
 
-/// Checks that Creole may set a header of this name, in lower case, as the operator wants it.
+/// Checks that the operator may set a header with this name, which is in lower case.
 ///
 /// # Errors
-/// The reason.
+/// The reason for which the header is not allowed.
 pub(super) fn check_name(name: &str) -> Result<(), String> {
     if !is_token(name) {
         return Err("expected the name of a header".to_owned());
@@ -260,10 +263,10 @@ fn own_header(
     Ok(UpstreamHeader { name: name.to_owned(), value: value.to_owned(), is_secret })
 }
 
-/// Checks that a header can hold this text as a credential.
+/// Checks that a text can be sent as a credential in a header.
 ///
 /// # Errors
-/// The reason, without the credential.
+/// The reason, which does not quote the credential.
 pub(super) fn check_credential(text: &str) -> Result<(), String> {
     if text.len() > CREDENTIAL_BYTES_MAX {
         return Err(format!(
@@ -277,7 +280,7 @@ pub(super) fn check_credential(text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the value of a variable of this name, or the reason why there is no such variable.
+/// Returns the value of the variable with this name, or the reason for which there is none.
 pub(super) fn secret_of(
     secret_name: &str,
     secret: &impl Fn(&str) -> Option<String>,
@@ -298,7 +301,8 @@ pub(super) fn secret_of(
     }
 }
 
-/// Returns true if a text looks like the name of a variable, `OPENAI_API_KEY`, and so like no key.
+/// Returns true if a text looks like the name of a variable (`OPENAI_API_KEY`), and so is probably
+/// not a key.
 #[must_use]
 pub fn is_variable(name: &str) -> bool {
     !name.is_empty()

@@ -1,4 +1,4 @@
-//! Reads and checks the configuration document.
+//! Reading and checking of the configuration document.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ use crate::profile::presets::{PRESETS, Server, speaks_responses};
 use crate::setting::{Keys, Named, Overrides, Setting, ValueType, keys, read_object, unknown_word};
 use crate::text::names::Names;
 
-/// Error in a configuration: the path of the key, and the reason.
+/// Error in a configuration document: the path of the key, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
     path: String,
@@ -52,7 +52,7 @@ impl From<Error> for ConfigError {
     }
 }
 
-/// Maximum nesting of JSON in a configuration.
+/// Maximum nesting depth of JSON in a configuration document.
 pub(super) const DEPTH_MAX: u32 = 64;
 
 keys! {
@@ -105,7 +105,7 @@ keys! {
     }
 }
 
-/// Preset, by whose name a profile stands in the document.
+/// Preset: a named set of profile flags for one kind of server, as the document names it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Preset(pub(super) &'static str);
 
@@ -117,19 +117,18 @@ impl Default for Preset {
 
 impl Preset {
     /// # Errors
-    /// There is no such preset.
+    /// The name is not the name of a preset.
     pub(super) fn named(name: &str) -> Result<Self, Error> {
         let known = PRESETS.iter().find(|known| **known == name);
         known.map(|known| Self(known)).ok_or_else(|| unknown_word(PRESETS, name))
     }
 
-    /// Returns the protocol that servers of the preset speak, unless the configuration says
-    /// otherwise.
+    /// Returns the protocol for servers of the preset, if the configuration names no protocol.
     pub(super) fn protocol(self) -> Protocol {
         if speaks_responses(self.0) { Protocol::Responses } else { Protocol::Openai }
     }
 
-    /// Returns the preset's flags for an upstream that speaks this protocol.
+    /// Returns the preset's profile flags for an upstream that speaks `protocol`.
     pub(super) fn profile(self, protocol: Protocol) -> Profile {
         let profile = Profile::preset(self.0).unwrap_or_default();
         match protocol {
@@ -138,7 +137,7 @@ impl Preset {
         }
     }
 
-    /// Returns the path before the endpoints of servers of the preset.
+    /// Returns the base path of the preset's servers, which precedes the paths of endpoints.
     pub(super) fn base_path(self) -> &'static str {
         Server::of_preset(self.0).map_or("/v1", |server| server.base_path)
     }
@@ -157,7 +156,7 @@ impl Setting for Preset {
 }
 
 impl Config {
-    /// Reads a configuration. `secret` gives the value of a named secret of the host.
+    /// Reads a configuration document. `secret` returns the value of a secret of the host, by name.
     ///
     /// # Errors
     /// The text is not JSON, has an unknown key or a bad value, or names a secret or an upstream
@@ -228,7 +227,8 @@ fn read_document(reader: &mut Reader<'_>) -> Result<(Document, Settings), Error>
     Ok((document, settings))
 }
 
-/// Returns the line and column of a byte, as editors count, in words for an error.
+/// Returns the line and column of a byte offset, counted as in editors, as words for an error
+/// message.
 fn place(text: &str, offset: usize) -> String {
     let (mut line, mut column) = (1_usize, 1_usize);
     for byte in text.bytes().take(offset) {

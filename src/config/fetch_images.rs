@@ -1,4 +1,4 @@
-//! Images on the web, which a host fetches for upstreams that take no image URLs.
+//! Images on the web that a host downloads for upstreams that accept no image URLs.
 
 use super::{Address, BYTES, MILLISECONDS};
 use crate::json::{Error, Reader, Writer};
@@ -20,12 +20,12 @@ keys! {
     }
 }
 
-/// Place from which images may be fetched.
+/// Server, or group of servers, from which images may be downloaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ImageHost {
-    /// Host of this name, with `https` on its usual port.
+    /// Host with exactly this name, with `https` on the usual port.
     Named(String),
-    /// Hosts whose names end so (`.example.com`), with `https` on the usual port.
+    /// Hosts whose names end with this text (`.example.com`), with `https` on the usual port.
     Below(String),
     /// Single server, by scheme, host and port, which may be in a private network.
     Server {
@@ -38,12 +38,12 @@ pub enum ImageHost {
     },
 }
 
-/// Returns the usual port of a scheme.
+/// Returns the usual port of a scheme: 443 for `https`, 80 for `http`.
 pub(crate) fn usual_port(tls: bool) -> u16 {
     if tls { 443 } else { 80 }
 }
 
-/// Splits a checked authority into host and port.
+/// Splits a checked authority (`host:port`) into host and port.
 pub(crate) fn split_authority(authority: &str, tls: bool) -> (&str, u16) {
     let end = authority.rfind(']').map_or(0, |at| at.saturating_add(1));
     let port = authority.get(end..).and_then(|rest| rest.rfind(':'));
@@ -91,8 +91,8 @@ impl ImageHost {
 }
 
 impl FetchImages {
-    /// Returns if images may be fetched from a host, whose name is in lower case: `None` if not,
-    /// else true if the host may be in a private network.
+    /// Returns the permission to download images from a host, whose name is in lower case. `None`
+    /// means forbidden; true means that the host may be in a private network.
     pub(crate) fn permits(&self, tls: bool, host: &str, port: u16) -> Option<bool> {
         let mut permitting = self.hosts.iter().filter(|entry| entry.permits(tls, host, port));
         let first = permitting.next()?;

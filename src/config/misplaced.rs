@@ -1,10 +1,10 @@
-//! Hints for a key in the wrong place: the error names the places where the key belongs, instead of
-//! listing all keys that are right here.
+//! Hints for a configuration key in the wrong object. The error names the objects to which the key
+//! belongs, instead of all keys that are valid here.
 
 use crate::setting::{Field, UNKNOWN_KEY, ValueType};
 
-/// Returns the reason why a document was refused at this path. If a key is unknown there and known
-/// elsewhere, the reason names the right places.
+/// Returns the reason for which a document was refused at `path`. If the key is unknown there but
+/// known in other objects, the reason names these objects.
 pub(super) fn reason(path: &str, reason: String, document: [&[Field]; 2]) -> String {
     if !reason.starts_with(UNKNOWN_KEY) {
         return reason;
@@ -20,7 +20,7 @@ pub(super) fn reason(path: &str, reason: String, document: [&[Field]; 2]) -> Str
     format!("unknown key here, expected in {}", places.join(" or "))
 }
 
-/// Adds the places, from `place` on, that know the key.
+/// Adds the paths of objects, from `place` downwards, that have the key.
 fn collect(fields: &[Field], place: &str, key: &str, found: &mut Vec<String>) {
     if fields.iter().any(|field| field.name == key) {
         found.push(if place.is_empty() { "the document itself" } else { place }.to_owned());

@@ -1,7 +1,8 @@
-//! The configuration: one JSON document for every host, checked strictly.
+//! Configuration of Creole: one JSON document for every host, which is checked strictly.
 //!
-//! An unknown key or a bad value stops the start, with the path and with what was expected there: a
-//! limit that is misspelt would otherwise be no limit. Every key is documented at its field.
+//! An unknown key or a bad value prevents the start, with an error that names the path and the
+//! expected value. Otherwise a misspelled limit would silently be no limit. Every key is documented
+//! at its field.
 
 mod address;
 mod claude_names;
@@ -37,21 +38,21 @@ pub use vision::Vision;
 
 pub use crate::observe::log::Log;
 
-/// Configuration: everything that an operator decides.
+/// Configuration of Creole: everything that an operator decides.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// Upstreams, by name.
+    /// Upstreams to which requests can go, by name.
     pub upstreams: Names<'static, Upstream>,
-    /// Upstream and model for each model of the client.
+    /// Model map: upstream and model for each model name of clients.
     pub models: ModelMap,
-    /// Keys that clients may have. If there are none, every client is let in.
+    /// Keys that clients may send. If there are none, every client is admitted.
     pub client_keys: ClientKeys,
-    /// Settings for all exchanges: everything beside upstreams, models and keys.
+    /// Settings for all exchanges: every key except upstreams, models and client keys.
     pub settings: Settings,
 }
 
-/// Prefix of the names of models in the list that Claude Code gets: it shows no id without `claude`
-/// or `anthropic` in it. No server has names that begin so.
+/// Prefix of model names in the list for Claude Code, which shows only ids that contain `claude` or
+/// `anthropic`. No server has model names with this prefix.
 pub const CLAUDE_CODE_ALIAS: &str = "claude-creole/";
 
 const BYTES: Bounds = Bounds::AtLeast(1024, "bytes");
@@ -265,18 +266,18 @@ word_enum! {
 }
 
 impl Settings {
-    /// Returns true if inputs of calls are checked against the schemas of their tools.
+    /// Returns true if the inputs of tool calls are checked against the schemas of their tools.
     pub(crate) fn checks_inputs(&self) -> bool {
         self.invalid_tool_call != InvalidToolCall::Pass || self.tool_stream == ToolStream::Buffered
     }
 
-    /// Returns true if images are taken out of the texts of results.
+    /// Returns true if images that are hidden in the text of tool results are sent as images.
     pub(crate) fn shows_hidden_images(&self) -> bool {
         !self.strict
     }
 
-    /// Returns the longest silence of an upstream, in milliseconds. `pings`: the host can send
-    /// pings.
+    /// Returns the maximum silence of an upstream, in milliseconds. `pings` is true if the host can
+    /// send pings to the client.
     #[must_use]
     pub fn stall_after_ms(&self, pings: bool) -> u64 {
         match (self.stall_timeout_ms, pings) {
@@ -286,16 +287,17 @@ impl Settings {
         }
     }
 
-    /// Number of bytes that are still read of a body that is refused: twice the limit. A server
-    /// that closes while the client writes can destroy the very answer that says why.
+    /// Returns the maximum number of bytes that are still read of a refused body: twice the limit.
+    /// If a server closes the connection while the client writes, the client may lose the error
+    /// response.
     #[must_use]
     pub fn discarded_bytes_max(&self) -> usize {
         self.request_bytes_max.saturating_mul(2)
     }
 
-    /// Returns the longest wait for an upstream's head, in milliseconds. `is_patient`: the client
-    /// waits for a whole answer, as SDKs do for ten minutes, or for a stream in which it gets pings
-    /// meanwhile. A laptop reads a long prompt for minutes.
+    /// Returns the maximum wait for the head of an upstream's response, in milliseconds.
+    /// `is_patient` is true if the client waits for a whole answer (SDKs wait ten minutes), or for
+    /// a stream with pings. The wait is long, because a laptop may read a long prompt for minutes.
     #[must_use]
     pub fn first_byte_after_ms(&self, pings: bool, is_patient: bool) -> u64 {
         match self.first_byte_timeout_ms {
@@ -306,40 +308,40 @@ impl Settings {
     }
 }
 
-/// Upstream: a server, or a pool of servers, that requests can go to.
+/// Upstream: a server, or a pool of servers, to which requests can go.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Upstream {
     /// Name of the upstream in the configuration.
     pub name: String,
-    /// Scheme, host and port of the upstream. Empty where the host knows the address by itself (an
-    /// Envoy route).
+    /// Scheme, host and port of the upstream. Empty if the host itself knows the address, as an
+    /// Envoy route does.
     pub url: String,
-    /// Envoy: value of the routing header; empty: the upstream's name.
+    /// Value of the routing header in Envoy; if empty, the upstream's name is used.
     pub cluster: String,
-    /// Path before `/chat/completions` or `/responses`: `/v1` for most upstreams.
+    /// Base path of the upstream before `/chat/completions` or `/responses`, usually `/v1`.
     pub base_path: String,
     /// Protocol that the upstream speaks.
     pub protocol: Protocol,
-    /// True if the configuration names the protocol. Then a preset that comes later does not change
-    /// it.
+    /// True if the configuration names the protocol, so that a preset set later does not change the
+    /// protocol.
     pub names_protocol: bool,
-    /// Preset on which the profile is based.
+    /// Name of the preset on which the profile is based.
     pub preset: &'static str,
     /// Profile of the upstream: flags for its kind of server.
     pub profile: Profile,
-    /// Credential that the upstream gets.
+    /// Credential that is sent to the upstream.
     pub key: Key,
-    /// Headers of the operator's that go with every request to the upstream.
+    /// Headers that the operator adds to every request to the upstream.
     pub headers: Vec<UpstreamHeader>,
-    /// Headers that tell the upstream which conversation a request belongs to.
+    /// Headers that carry the id of a request's conversation.
     pub session: SessionHeaders,
-    /// Guards of requests to this upstream; absent: the guards of `settings`.
+    /// Guards for requests to this upstream; if `None`, the guards of `settings` apply.
     pub guards: Option<Guards>,
 }
 
 impl Default for Config {
-    /// Creates a configuration with one upstream called `default`, with the profile `default` and
-    /// the client's key.
+    /// Returns a configuration with one upstream called `default`. Its profile is `default`, and it
+    /// gets the client's credential.
     fn default() -> Self {
         let mut upstreams = Names::default();
         upstreams.insert("default", Upstream::named("default"));
@@ -353,7 +355,7 @@ impl Default for Config {
 }
 
 impl Upstream {
-    /// Creates an upstream with everything at its default.
+    /// Returns an upstream with this name, and defaults for everything else.
     #[must_use]
     pub fn named(name: &str) -> Self {
         Self {
@@ -372,14 +374,13 @@ impl Upstream {
         }
     }
 
-    /// Returns true if the profile's flags are those of its preset, without any that the
-    /// configuration changes.
+    /// Returns true if the profile equals its preset, because the configuration overrides no flag.
     #[must_use]
     pub fn has_flags_of_preset(&self) -> bool {
         document::Preset(self.preset).profile(self.protocol) == self.profile
     }
 
-    /// Returns true if a request to the upstream carries a secret of the operator's: a key or a
+    /// Returns true if a request to the upstream carries a secret of the operator: a key or a
     /// header.
     #[must_use]
     pub fn has_secrets(&self) -> bool {
@@ -388,20 +389,22 @@ impl Upstream {
 }
 
 impl Config {
-    /// Returns the guards of requests that go to this upstream.
+    /// Returns the guards for requests to this upstream.
     #[must_use]
     pub fn guards<'a>(&'a self, upstream: &'a Upstream) -> &'a Guards {
         upstream.guards.as_ref().unwrap_or(&self.settings.guards)
     }
 
-    /// Returns the first upstream by name, which gets every request that no model leads elsewhere.
+    /// Returns the first upstream by name, which gets every request that the model map does not
+    /// route to another upstream.
     #[must_use]
     pub fn first_upstream(&self) -> Option<&Upstream> {
         self.upstreams.values().min_by(|one, other| one.name.cmp(&other.name))
     }
 
-    /// Returns the upstream for a request for `model`, and the model's name there; `None` if the
-    /// model map has no entry for it. Without a model map, everything goes to the (first) upstream.
+    /// Returns the upstream for a request for `model`, and the model's name at the upstream; `None`
+    /// if the model map has no matching entry. Without a model map, every request goes to the first
+    /// upstream.
     pub fn route<'c: 'a, 'a>(&'c self, model: &'a str) -> Option<(&'c Upstream, &'a str)> {
         let target = self.models.target(model);
         if target.is_none() && !self.models.is_empty() {

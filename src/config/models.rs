@@ -1,4 +1,4 @@
-//! Model map: the upstream and model that serve each model of the client.
+//! Model map: the upstream and model that serve each model name of clients.
 
 use std::cmp::Reverse;
 
@@ -6,40 +6,41 @@ use super::{CLAUDE_CODE_ALIAS, Target};
 use crate::observe::metrics::ModelEntry;
 use crate::text::names::Names;
 
-/// Upstream and model for each model of the client.
+/// Map from each model name of clients to an upstream and its model.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ModelMap {
     pub(super) exact: Names<'static, Target>,
     /// Targets of the entries `PREFIX*`, by prefix, longest first.
     prefixes: Names<'static, Target>,
-    /// Lengths of the prefixes, without repetitions, longest first.
+    /// Lengths of the prefixes, without duplicates, longest first.
     lengths: Vec<usize>,
     pub(super) any: Option<Target>,
 }
 
 impl ModelMap {
-    /// Returns true if the configuration has no `models`: then every name passes through.
+    /// Returns true if the configuration has no `models`, so that every model name passes through.
     #[must_use]
     pub(crate) fn is_empty(&self) -> bool {
         self.exact.is_empty() && self.prefixes.is_empty() && self.any.is_none()
     }
 
-    /// Returns the names that stand in the map in full, for `/v1/models`.
+    /// Returns the complete model names in the map, without entries that have a `*`, for
+    /// `/v1/models`.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.exact.keys()
     }
 
-    /// Returns the entries with a `*`: the name before it, and the target.
+    /// Returns the entries with a `*`: the prefix before it, and the target.
     pub(crate) fn wildcards(&self) -> impl Iterator<Item = (&str, &Target)> {
         self.prefixes.iter().chain(self.any.as_ref().map(|target| ("", target)))
     }
 
-    /// Returns the targets of all entries.
+    /// Returns the targets of all entries of the map.
     pub(super) fn targets_mut(&mut self) -> impl Iterator<Item = &mut Target> {
         self.exact.values_mut().chain(self.prefixes.values_mut()).chain(&mut self.any)
     }
 
-    /// Returns the entry that serves `model`, as a label for metrics.
+    /// Returns the entry that matches `model`, for a label in metrics.
     #[must_use]
     pub fn entry<'a>(&self, model: &'a str) -> ModelEntry<'a> {
         let model = self.plain(model);
@@ -51,9 +52,9 @@ impl ModelMap {
         }
     }
 
-    /// Returns `model` without what clients put around a name: [`CLAUDE_CODE_ALIAS`], and the mark
-    /// `[1m]` by which Claude Code and others choose a longer context, which they send in some
-    /// places only. An entry of that very name is found first.
+    /// Returns `model` without the additions of clients: [`CLAUDE_CODE_ALIAS`], and the suffix
+    /// `[1m]`. Claude Code and others use this suffix for a longer context, but do not always send
+    /// it. If the map has an entry with the complete name, nothing is removed.
     pub(super) fn plain<'a>(&self, model: &'a str) -> &'a str {
         let mut plain = model;
         while !self.exact.contains(plain) {
@@ -71,7 +72,7 @@ impl ModelMap {
         plain
     }
 
-    /// Returns the target of requests for `model`.
+    /// Returns the target of requests for `model`, if the map has a matching entry.
     pub(crate) fn target(&self, model: &str) -> Option<&Target> {
         let model = self.plain(model);
         self.exact
@@ -80,7 +81,7 @@ impl ModelMap {
             .or(self.any.as_ref())
     }
 
-    /// Sets all prefixes, which differ from each other.
+    /// Sets all entries of the form `PREFIX*`. Their prefixes must differ.
     pub(super) fn set_prefixes(&mut self, mut prefixes: Vec<(String, Target)>) {
         prefixes.sort_by_key(|(prefix, _)| Reverse(prefix.len()));
         self.lengths = prefixes.iter().map(|(prefix, _)| prefix.len()).collect();
@@ -90,7 +91,7 @@ impl ModelMap {
         }
     }
 
-    /// Returns the longest prefix that `model` has, with its target.
+    /// Returns the longest prefix entry that matches `model`, with its target.
     fn prefix<'a>(&self, model: &'a str) -> Option<(&'a str, &Target)> {
         self.lengths.iter().find_map(|length| {
             let prefix = model.get(..*length)?;

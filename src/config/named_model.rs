@@ -1,12 +1,13 @@
-//! Model of an upstream that the configuration names for requests of Creole's own.
+//! Model of an upstream that the configuration names for Creole's own requests, such as judging
+//! tool calls or describing images.
 
 use super::document::ConfigError;
 use super::{Config, Key, Upstream};
 use crate::json::quoted;
 
 impl Config {
-    /// Returns the upstream of a model that a section of the configuration names, and the model;
-    /// `None` if none is named.
+    /// Returns the upstream and the name of a model that a section of the configuration names;
+    /// `None` if the section names none.
     pub(super) fn named_model<'c>(
         &'c self,
         model: &'c str,
@@ -23,8 +24,8 @@ impl Config {
     }
 
     /// # Errors
-    /// The model is half described, or would get a credential that its client sent for another
-    /// upstream. `section`: the key under which it is named.
+    /// The model's name or upstream is missing, or the upstream would get a credential that the
+    /// client sent for another one. `section` is the key of the section.
     pub(super) fn check_named_model(
         &self,
         section: &str,

@@ -1,4 +1,4 @@
-//! Documents that a host reads for upstreams which take no files.
+//! Settings for documents (PDF) whose text a host extracts, for upstreams that accept no files.
 
 use super::MILLISECONDS;
 use crate::setting::{Bounds, keys};
@@ -16,6 +16,7 @@ keys! {
 }
 
 impl ReadDocuments {
-    /// Maximum text of one document, in bytes. What follows is left out, and the model is told so.
+    /// Maximum size, in bytes, of the text of one document. Further text is left out, and the model
+    /// is told so.
     pub const TEXT_BYTES_MAX: usize = 512 << 10;
 }

@@ -1,12 +1,12 @@
-//! Configuration with the changes of one route of a host. Envoy has no Wasm configuration per
-//! route, but routes have metadata.
+//! Configuration for one route of a host. Envoy has no Wasm configuration for each route, but
+//! routes have metadata, in which an operator can change settings.
 
 use super::document::{ConfigError, DEPTH_MAX, Document};
 use super::{Config, Guards, Settings};
 use crate::json::{Error, Reader};
 use crate::setting::{Keys as _, Overrides, Setting, read_object};
 
-/// Keys that apply to all streams of a VM or process together, so that a route cannot change them.
+/// Keys that a route cannot change, because they apply to all streams of a VM or process together.
 const SHARED: [&str; 6] = [
     "upstreams",
     "client_keys",
@@ -18,10 +18,12 @@ const SHARED: [&str; 6] = [
 
 impl Config {
     /// Returns this configuration with the changes of a route. `text` is a document whose `models`
-    /// and settings replace those here. Its `guards` are read over those here, of upstreams too.
+    /// and settings replace those of this configuration. Its `guards` are merged into the existing
+    /// guards, including those of upstreams.
     ///
     /// # Errors
-    /// As for [`Config::from_json`], or the document has a key that a route cannot change.
+    /// The same errors as for [`Config::from_json`], or the document has a key that a route cannot
+    /// change.
     ///
     /// ```
     /// use creole::Config;

@@ -1,4 +1,4 @@
-//! Model that judges tool calls, for clients that ask for verdicts on them.
+//! Model that judges tool calls, for clients that ask for verdicts on tool calls.
 
 use super::document::ConfigError;
 use super::{Config, MILLISECONDS, Upstream};
@@ -20,7 +20,7 @@ keys! {
 }
 
 impl Upstream {
-    /// Returns true if a request to the upstream may have a schema of the answer.
+    /// Returns true if a request to the upstream may contain a schema for the answer.
     #[must_use]
     pub(crate) fn takes_schema(&self) -> bool {
         self.profile.response_format != ResponseFormat::None
@@ -28,8 +28,8 @@ impl Upstream {
 }
 
 impl Config {
-    /// Returns the upstream whose model judges tool calls, and the model's name there; `None` if no
-    /// model judges.
+    /// Returns the upstream and the name of the model that judges tool calls; `None` if none is
+    /// configured.
     #[must_use]
     pub fn judge(&self) -> Option<(&Upstream, &str)> {
         let Safeguards { model, upstream, .. } = &self.settings.safeguards;
@@ -37,8 +37,8 @@ impl Config {
     }
 
     /// # Errors
-    /// A judge is half described, or would get a credential that its client sent for another
-    /// upstream.
+    /// The judge's name or upstream is missing, or the upstream would get a credential that the
+    /// client sent for another one.
     pub(super) fn check_safeguards(&self) -> Result<(), ConfigError> {
         let Safeguards { model, upstream, .. } = &self.settings.safeguards;
         self.check_named_model("safeguards", model, upstream)

@@ -1,8 +1,7 @@
-//! The configuration as JSON Schema (2020-12), and as a page for people.
+//! Documentation of the configuration: as JSON Schema (2020-12), and as tables for people.
 //!
-//! Both are made from the declarations by which the configuration is read, so that neither can name
-//! a key that is not there or miss one that is. `docs/dev/decisions/0004-schema-from-macros.md`
-//! says why no crate does this.
+//! Both are made from the declarations that read the configuration, so that they have exactly the
+//! existing keys. `docs/dev/decisions/0004-schema-from-macros.md` explains why no crate is used.
 
 use super::clients::ClientKeyDocument;
 use super::document::{Document, UpstreamDocument};
@@ -64,7 +63,7 @@ fn number(json: &mut Writer<'_>, bounds: Bounds) {
     };
 }
 
-/// Writes the keywords of a type into the schema that is open.
+/// Writes the JSON Schema keywords of a type into the object that is being written.
 fn value_type(json: &mut Writer<'_>, of: &ValueType) {
     match of {
         ValueType::Bool => {
@@ -203,7 +202,7 @@ fn values(of: &ValueType) -> String {
     }
 }
 
-/// Returns the purpose of a key, and the meaning of each of its words.
+/// Returns the meaning of a key, and of each word that is a value of the key.
 fn meaning(field: &Field) -> String {
     let mut text = field.doc.trim().to_owned();
     let words = match field.value_type {

@@ -21,9 +21,9 @@ word_enum! {
 /// Headers of an upstream that carry the id of the conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionHeaders {
-    /// Names of the headers, in lower case. Empty: the upstream is not told.
+    /// Names of the headers, in lower case. If empty, no conversation id is sent.
     pub names: Vec<String>,
-    /// Form of the conversation's id.
+    /// Form in which the conversation's id is sent.
     pub id: SessionId,
 }
 
@@ -35,7 +35,7 @@ impl Default for SessionHeaders {
 
 impl SessionHeaders {
     /// # Errors
-    /// The number of the name that is wrong, and the reason.
+    /// The index of the wrong header name, and the reason.
     pub(super) fn of(given: Vec<String>, id: SessionId) -> Result<Self, (usize, String)> {
         let mut names: Vec<String> = Vec::new();
         for (at, name) in given.into_iter().enumerate() {

@@ -1,8 +1,8 @@
-//! Short configuration of one upstream: flags and variables of a host, beside the document or
-//! instead of it.
+//! Short configuration of one upstream by flags and environment variables of a host, in addition to
+//! the document or instead of it.
 //!
-//! They complete a document that has at most one upstream. With several upstreams they would be
-//! ambiguous, so that is an error.
+//! Flags and variables complete a document that has at most one upstream. With several upstreams
+//! they would be ambiguous, which is an error.
 
 use super::address::{Address, split};
 use super::credentials::secret_of;
@@ -17,17 +17,17 @@ const KEY: &str = "UPSTREAM_KEY";
 const CLIENT_KEY: &str = "CLIENT_KEY";
 const PROFILE: &str = "CREOLE_PROFILE";
 
-/// Names of small models, which Claude Code and others ask for titles and summaries.
+/// Names of small models, which Claude Code and other clients use for titles and summaries.
 const SMALL: [&str; 3] = ["claude-haiku-*", "claude-3-haiku-*", "claude-3-5-haiku-*"];
 
 impl Config {
     /// Reads the configuration of a host that has variables and secrets. `CREOLE_CONFIG` is the
-    /// document, `UPSTREAM_URL`, `UPSTREAM_KEY` and `CREOLE_PROFILE` describe its one upstream, and
-    /// `CLIENT_KEY` is a key that clients may have. An empty variable counts as absent, but an
-    /// empty key is an error: its host would let everybody in.
+    /// document, and `CLIENT_KEY` is a key for clients. `UPSTREAM_URL`, `UPSTREAM_KEY` and
+    /// `CREOLE_PROFILE` describe the only upstream. An empty variable counts as absent, but an
+    /// empty key is an error, because the host would admit everybody.
     ///
     /// # Errors
-    /// The place and the reason, for the operator.
+    /// The name of the variable and the reason, for the operator.
     ///
     /// ```
     /// use creole::Config;
@@ -69,7 +69,7 @@ impl Config {
         Ok(config)
     }
 
-    /// Returns the only upstream, which `source` (a flag or a variable) describes.
+    /// Returns the only upstream, which `source` (the name of a flag or variable) describes.
     fn only_upstream(&mut self, source: &str) -> Result<&mut Upstream, String> {
         let several = self.upstreams.len() > 1;
         match self.upstreams.values_mut().next() {
@@ -78,11 +78,11 @@ impl Config {
         }
     }
 
-    /// Sets the address and the base path of the only upstream by a URL of the form that clients of
-    /// Chat Completions take: `http://localhost:11434/v1`.
+    /// Sets the address and the base path of the only upstream from a base URL such as
+    /// `http://localhost:11434/v1`. Clients of Chat Completions use the same form.
     ///
     /// # Errors
-    /// There are several upstreams, or the URL has another form.
+    /// The configuration has several upstreams, or the URL has another form.
     pub fn set_url(&mut self, url: &str, source: &str) -> Result<(), String> {
         let (address, path) = split(url).map_err(|reason| at(source, reason))?;
         let upstream = self.only_upstream(source)?;
@@ -93,11 +93,11 @@ impl Config {
         Ok(())
     }
 
-    /// Sets the profile of the only upstream to that of a preset, and the protocol to the preset's
-    /// where the configuration names none.
+    /// Sets the profile of the only upstream to that of a preset. Sets the protocol too, if the
+    /// configuration names none.
     ///
     /// # Errors
-    /// There are several upstreams, or there is no such preset.
+    /// The configuration has several upstreams, or no preset has this name.
     pub fn set_profile(&mut self, name: &str, source: &str) -> Result<(), String> {
         let preset = Preset::named(name).map_err(|error| at(source, &error.reason()))?;
         let upstream = self.only_upstream(source)?;
@@ -112,8 +112,8 @@ impl Config {
         Ok(())
     }
 
-    /// Gives each upstream without an address the usual one of its preset, for hosts that connect
-    /// by themselves.
+    /// Gives each upstream without an address the usual address of its preset, for hosts that
+    /// connect to upstreams themselves.
     pub fn fill_urls(&mut self) {
         for upstream in self.upstreams.values_mut().filter(|upstream| upstream.url.is_empty()) {
             if let Some(server) = Server::of_preset(upstream.preset) {
@@ -122,12 +122,12 @@ impl Config {
         }
     }
 
-    /// Sends every name that a client asks for to one model of the only upstream, and the names of
-    /// small models (`claude-haiku-…`) to another; `others` are names with models of their own.
-    /// Without `model`, all other names go there as they are. A map of the document's is replaced.
+    /// Routes every requested model name to one model of the only upstream, and the names of small
+    /// models (`claude-haiku-…`) to another. `others` are names with models of their own. Without
+    /// `model`, all other names are passed on unchanged. The document's model map is replaced.
     ///
     /// # Errors
-    /// There are several upstreams.
+    /// The configuration has several upstreams.
     pub fn serve_models(
         &mut self,
         model: Option<&str>,
@@ -149,8 +149,8 @@ impl Config {
         self.set_models(Some(Named(models))).map_err(|error| at(source, &error.to_string()))
     }
 
-    /// Notes the sizes of the models that names lead to. `of` gives the tokens of a model's window
-    /// and of an answer; 0 where they are not known. What is known already stays.
+    /// Notes the sizes of models in the model map. `of` returns the tokens of a model's context
+    /// window and of an answer; 0 if unknown. Sizes that are already known are kept.
     pub fn note_sizes(&mut self, of: impl Fn(&str) -> (u64, u64)) {
         for target in self.models.targets_mut().filter(|target| !target.model.is_empty()) {
             let (window, output) = of(&target.model);
@@ -164,11 +164,12 @@ impl Config {
         }
     }
 
-    /// Sets the key of the only upstream to the value of a secret. `source` names the flag in
+    /// Sets the key of the only upstream to the value of a secret. `source` is the flag's name in
     /// errors.
     ///
     /// # Errors
-    /// There are several upstreams, or there is no such secret, or no header can hold it.
+    /// The configuration has several upstreams, the secret does not exist, or its value does not
+    /// fit in a header.
     pub fn set_key_from(
         &mut self,
         name: &str,
@@ -181,11 +182,11 @@ impl Config {
         Ok(())
     }
 
-    /// Adds the value of a secret as a key of clients, called by the secret's name. `source` names
-    /// the flag in errors.
+    /// Adds the value of a secret as a client key, with the secret's name. `source` is the flag's
+    /// name in errors.
     ///
     /// # Errors
-    /// There is no such secret, or no header can hold it, or it is known already.
+    /// The secret does not exist, its value does not fit in a header, or the key was added before.
     pub fn add_client_key_from(
         &mut self,
         name: &str,
@@ -196,10 +197,11 @@ impl Config {
         self.client_keys.add(name, &key).map_err(|reason| at(source, &reason))
     }
 
-    /// Checks that no upstream would get the keys of Creole's that clients have.
+    /// Checks that no upstream would get Creole's own client keys, which happens if it gets the
+    /// client's credential.
     ///
     /// # Errors
-    /// The upstream that would.
+    /// The name of the upstream that would get a client key.
     pub fn check_client_keys(&self) -> Result<(), String> {
         let gets = |upstream: &&Upstream| upstream.key == Key::Client;
         match self.upstreams.values().find(gets) {
@@ -212,10 +214,10 @@ impl Config {
         }
     }
 
-    /// Checks that every upstream has an address, for hosts that connect by themselves.
+    /// Checks that every upstream has an address, for hosts that connect to upstreams themselves.
     ///
     /// # Errors
-    /// The upstream without an address.
+    /// The name of the upstream without an address.
     pub fn check_urls(&self) -> Result<(), String> {
         for upstream in self.upstreams.values() {
             if let Err(reason) = Address::parse(&upstream.url) {

@@ -1,4 +1,4 @@
-//! Model that describes images for models that see none.
+//! Model that describes images for upstream models that cannot see images.
 
 use super::document::ConfigError;
 use super::{Config, MILLISECONDS, Upstream};
@@ -22,15 +22,15 @@ keys! {
 }
 
 impl Config {
-    /// Returns the upstream whose model describes images, and the model's name there; `None` if no
-    /// model does.
+    /// Returns the upstream and the name of the model that describes images; `None` if none is
+    /// configured.
     #[must_use]
     pub fn vision(&self) -> Option<(&Upstream, &str)> {
         let Vision { model, upstream, .. } = &self.settings.vision;
         self.named_model(model, upstream)
     }
 
-    /// Returns a note that the model is never asked, if every upstream gets images.
+    /// Returns a note that the describing model is never called, if every upstream accepts images.
     pub(super) fn vision_note(&self) -> Option<String> {
         self.vision()?;
         let sees = |upstream: &Upstream| upstream.profile.image_parts != ImageParts::None;
@@ -40,8 +40,8 @@ impl Config {
     }
 
     /// # Errors
-    /// The model is half described, or would get a credential that its client sent for another
-    /// upstream.
+    /// The model's name or upstream is missing, or the upstream would get a credential that the
+    /// client sent for another one.
     pub(super) fn check_vision(&self) -> Result<(), ConfigError> {
         let Vision { model, upstream, .. } = &self.settings.vision;
         self.check_named_model("vision", model, upstream)

@@ -1,37 +1,38 @@
-//! The text of an answer that may be cited, and where it comes from.
+//! Text of an answer that citations refer to, and the citations of web sources.
 
 use crate::json::{self, Str};
 use crate::model::search::Citation;
 
-/// Most citations of an answer.
+/// Maximum number of citations in an answer.
 const CITATIONS_MAX: u32 = 512;
 
-/// Maximum bytes of a text that are kept to be cited.
+/// Maximum number of bytes of a text that are kept for citations.
 const TEXT_BYTES_MAX: usize = 256 << 10;
 
-/// Maximum number of letters of a cited text, as of Anthropic's own search.
+/// Maximum number of characters of a cited text, as in Anthropic's own web search.
 const CITED_LETTERS: usize = 150;
 
-/// The text that came last, and how often one was cited.
+/// Latest text of an answer, and the number of citations so far.
 #[derive(Debug, Default)]
 pub(super) struct Cited {
     text: String,
     citations: u32,
 }
 
-/// Source of a text, as an upstream says it.
+/// Source of a text, as reported by the upstream.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Source<'a> {
     pub(crate) url: Str<'a>,
     pub(crate) title: Option<Str<'a>>,
-    /// The words of the source, where the upstream gives them.
+    /// Excerpt of the source, if the upstream sends one.
     pub(crate) words: Option<Str<'a>>,
-    /// The letters of the text that come from there: from the first to behind the last.
+    /// Range of the answer's characters that the source supports: start and end (exclusive).
     pub(crate) letters: Option<(usize, usize)>,
 }
 
 impl<'a> Source<'a> {
-    /// Reads a `url_citation`. Chat Completions has its members in an object of that name.
+    /// Reads a `url_citation` of the upstream. Chat Completions puts its members into an object of
+    /// that name.
     pub(crate) fn read(raw: &'a str) -> Option<Self> {
         let kind = json::member(raw, "type").and_then(json::string);
         let raw = json::member(raw, "url_citation").unwrap_or(raw);
@@ -48,19 +49,19 @@ impl<'a> Source<'a> {
 }
 
 impl Cited {
-    /// Takes more of the text, escaped.
+    /// Adds text to the text that citations refer to; `raw` is escaped.
     pub(super) fn keep(&mut self, raw: &str) {
         if self.text.len().saturating_add(raw.len()) <= TEXT_BYTES_MAX {
             json::unescape(&mut self.text, raw);
         }
     }
 
-    /// Another text begins.
+    /// Clears the kept text, because another text begins.
     pub(super) fn begin(&mut self) {
         self.text.clear();
     }
 
-    /// The citation of a source; nothing where there are too many.
+    /// Returns the citation for a source; `None` if the answer has too many.
     pub(super) fn cite(&mut self, source: &Source<'_>) -> Option<Citation> {
         self.citations = self.citations.saturating_add(1);
         if self.citations > CITATIONS_MAX {

@@ -1,34 +1,34 @@
-//! Deltas that bring all of a text once more.
+//! Detection of deltas that repeat the whole text so far.
 //!
-//! Some servers end a stream of deltas with all of it, in the chunk with the finish reason or
-//! beside the calls. Nothing marks it, but no piece of a text is as long as all pieces before it
-//! together, and begins and ends like them.
+//! Some servers end a stream of deltas with the whole text, in the chunk with the finish reason or
+//! beside the tool calls. No field marks such a delta. But an ordinary piece is never as long as
+//! all pieces before it together with the same beginning and end.
 
-/// Bytes of a text that no piece repeats by chance.
+/// Minimum number of bytes of a text for which a repetition is no coincidence.
 const LONG: usize = 32;
 
 /// Number of bytes that are compared at both ends of a text.
 const END_BYTES: usize = 64;
 
-/// Bytes of the end that are kept before the older ones are let go.
+/// Number of bytes of the text's end that are kept before older bytes are dropped.
 const KEPT_BYTES: usize = 4 * END_BYTES;
 
-/// Start, end and length of one text so far, by which a repetition is noticed.
+/// Start, end and length of the text so far, to detect a delta that repeats it.
 #[derive(Debug, Default)]
 pub(super) struct Echo {
     start: Vec<u8>,
-    /// End of the text: at least [`END_BYTES`], if there are as many.
+    /// End of the text: at least [`END_BYTES`] bytes, if the text is that long.
     end: Vec<u8>,
     bytes: usize,
-    /// True if more than one piece came.
+    /// True if the text came in more than one piece.
     is_of_pieces: bool,
-    /// True if the text has more in it than one repeated character.
+    /// True if the text is more than a single repeated character.
     is_telling: bool,
 }
 
 impl Echo {
-    /// Returns true if `piece`, which is escaped, is all of the text before it. Otherwise adds it
-    /// to the text.
+    /// Returns true if `piece`, which is escaped, repeats the whole text before it. Otherwise adds
+    /// the piece to the text.
     pub(super) fn repeats(&mut self, piece: &str) -> bool {
         let piece = piece.as_bytes();
         let end = self.end.get(self.end.len().saturating_sub(END_BYTES)..).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! End of an answer: the reason why the model stopped, and the token counts.
+//! End of an answer: the `stop_reason`, and the token counts.
 
 use super::Content;
 use crate::StopReason;
@@ -12,18 +12,18 @@ use crate::model::stop_reason::{self, Facts};
 use crate::observe::warning::Warning;
 use crate::tokens::tokens_of;
 
-/// Text for the client where a model only calls tools that a guard withheld.
+/// Text for the client if the model only called tools that a guard withheld.
 const WITHHELD: &str = "[The model called a tool that is withheld, because it went on without getting \
                         anywhere. Say what to do next.]";
-/// In place of an answer that consists of a call, where the client forbids calls.
+/// Text for the client if the model only called a tool although the request forbids calls.
 const FORBIDDEN: &str = "[The model called a tool, which this request forbids.]";
 
 impl Content {
-    /// Handles an error of the upstream. Errors of a content filter, and those that say that there
-    /// is no room for an answer, end the answer with a `stop_reason`.
+    /// Handles an error of the upstream. Errors of a content filter, and those that leave no tokens
+    /// for an answer, end the answer with a `stop_reason`.
     ///
     /// # Errors
-    /// It is no answer.
+    /// The upstream's error, unless it ends the answer with a `stop_reason`.
     pub(crate) fn take_failure(&mut self, raw: &str, to: &Output<'_>) -> Result<(), Error> {
         let error = to.error_of(raw);
         // A call of which the client has seen a part must not look complete.
@@ -34,10 +34,10 @@ impl Content {
         Ok(())
     }
 
-    /// The answer is over: how it was broken off.
+    /// Determines whether the answer was broken off, and records it.
     ///
     /// # Errors
-    /// A tool call is open that must not look complete.
+    /// A content filter cut off a tool call, which must not look complete.
     pub(crate) fn reach_end(&mut self) -> Result<BrokenOff, Error> {
         let end = self.summary().broken_off();
         if end.is_refusal && self.assembly().is_in_call() {
@@ -48,10 +48,11 @@ impl Content {
         Ok(end)
     }
 
-    /// The answer is over, after [`Content::reach_end`]: sends the rest and how it ended.
+    /// Ends the answer after [`Content::reach_end`]: sends the remaining blocks and the
+    /// `stop_reason`.
     ///
     /// # Errors
-    /// What came of it is no answer.
+    /// The answer failed, such as by an invalid tool call and no other content.
     pub(crate) fn end(&mut self, to: &mut Output<'_>) -> Result<(), Error> {
         self.finish(to)?;
         if self.text().is_cut() {
@@ -77,9 +78,9 @@ impl Content {
         Ok(())
     }
 
-    /// The text of Creole's own for an answer whose calls a guard withheld or the client forbids,
-    /// where the model says nothing else, or no more than what it would do: the client needs an
-    /// end, and a person a reason.
+    /// Returns Creole's own text for an answer whose calls a guard withheld or the client forbids.
+    /// Sent if the model wrote no other text, or only announced the call: the client needs an end,
+    /// and a person a reason.
     fn own_text(&self, to: &Output<'_>) -> Option<&'static str> {
         let withheld = &to.context.withheld;
         let stops_midway = to.report.tool_calls == 0 && matches!(withheld, Withheld::These(_));
@@ -89,7 +90,8 @@ impl Content {
         needs.then_some(text)
     }
 
-    /// Whether the model stopped by itself with nothing but reasoning, which is to be a text then.
+    /// Returns true if the model ended its turn with nothing but reasoning, and that reasoning is
+    /// to be sent as text.
     fn is_reasoning_alone(&self, to: &Output<'_>) -> bool {
         self.reasoning().as_text().is_some()
             && !self.answers()
@@ -100,7 +102,7 @@ impl Content {
     /// Returns the `stop_reason` of the answer.
     ///
     /// # Errors
-    /// It failed without saying anything.
+    /// The upstream reported a failure before any content.
     fn reason(&self, to: &Output<'_>) -> Result<StopReason, Error> {
         stop_reason::of(Facts {
             finish_reason: self.summary().finish_reason(),
@@ -111,7 +113,7 @@ impl Content {
         })
     }
 
-    /// Sends how the message ended.
+    /// Sends the end of the message: `stop_reason`, token counts and warnings.
     fn write_end(&self, reason: StopReason, to: &mut Output<'_>) {
         if self.summary().finish_reason().is_some_and(stop_reason::is_unknown) {
             to.warn("finish_reason_unknown");
@@ -139,8 +141,8 @@ impl Content {
         to.stop(&stop);
     }
 
-    /// The client's stop sequence at which the answer ends, whether this cut it there or the
-    /// upstream did.
+    /// Returns the client's stop sequence at which the answer ends, whether Creole cut the text
+    /// there or the upstream stopped there.
     fn sequence<'a>(&'a self, context: &'a RequestContext) -> Option<&'a str> {
         let sequences = &context.limits.stop_sequences;
         let sequence = match (self.text().cut_at(), self.summary().stop_sequence()) {
@@ -151,9 +153,9 @@ impl Content {
         sequence.map(String::as_str)
     }
 
-    /// An agent stops at an answer that gives it nothing to go on with, and its log must tell
-    /// whether the model was done or a parser in front of it took the answer for something else.
-    /// Not an error: after a tool that was the answer, there may be nothing to say.
+    /// Adds a warning to an answer without text or calls. An agent stops at such an answer, and its
+    /// log must tell whether the model was done or a server's parser misread the answer. It is no
+    /// error, because after a tool call there may be nothing to add.
     fn note_what_is_missing(&self, to: &mut Output<'_>) {
         let is_dropped = |warning: &Warning| warning.code == "content_dropped";
         let assembly = self.assembly();

@@ -1,18 +1,18 @@
-//! Calls that were cut off at the limit of the answer and stand in its text.
+//! Tool calls in the text of an answer that were cut off by the token limit.
 //!
-//! Servers that parse calls give a whole answer's text as it is where the last call has no end
-//! (vLLM, SGLang, llama.cpp). In their streams, the beginning of that call is a call. Neither can
-//! be run, so neither is shown.
+//! Servers that parse calls return the text of a whole answer unparsed if the last call has no end
+//! (vLLM, SGLang, llama.cpp). In their streams, the beginning of that call is sent as a call. An
+//! incomplete call cannot be run, so it is shown neither as a call nor as text.
 
 use crate::answer::Output;
 use crate::json::{Reader, Str, escaped};
 use crate::model::request_context::{NAME_BYTES_MAX, Tools};
 use crate::text::words;
 
-/// A call names its tool within so many bytes.
+/// Maximum number of bytes from the start of a call within which its tool is named.
 const HEAD_BYTES: usize = 1024;
 
-/// Marks with which calls begin and end, in the syntaxes of models.
+/// Start and end marks of calls, in the syntaxes of models.
 const MARKS: [(&str, &str); 18] = [
     ("<tool_call>", "</tool_call>"),
     ("<function=", "</function>"),
@@ -34,7 +34,7 @@ const MARKS: [(&str, &str); 18] = [
     ("]<]minimax[>[<tool_call>", "]<]minimax[>[</tool_call>"),
 ];
 
-/// Texts that may stand between the beginning of a call and the tool's name.
+/// Texts that may occur between the start of a call and the tool's name.
 const BEFORE_NAMES: [&str; 24] = [
     "<function=",
     "<invoke name=",
@@ -62,8 +62,8 @@ const BEFORE_NAMES: [&str; 24] = [
     "\t",
 ];
 
-/// A text of an answer that was cut off, escaped, without the call at its end that was cut off with
-/// it.
+/// Returns the text of an answer without the incomplete call at its end, escaped; `None` if there
+/// is none.
 pub(super) fn cut_from(text: Str<'_>, to: &mut Output<'_>) -> Option<String> {
     let decoded = text.decode();
     let start = start(&decoded, &to.context.tools)?;
@@ -71,9 +71,9 @@ pub(super) fn cut_from(text: Str<'_>, to: &mut Output<'_>) -> Option<String> {
     Some(escaped(decoded.get(..start)?.trim_end()))
 }
 
-/// Returns the position of the calls at the end of a text, if the last of them has no end. A text
-/// that tells of calls has none: the markup begins a line or is of control tokens, stands in no
-/// block of code, and names a tool of the request.
+/// Returns the position of the calls at the end of a text, if the last of them has no end. Text
+/// that only describes calls does not count: the markup must begin a line or be a control token,
+/// stand outside of code, and name a tool of the request.
 fn start(text: &str, tools: &Tools) -> Option<usize> {
     if tools.is_empty() {
         return None;
@@ -101,8 +101,8 @@ fn start(text: &str, tools: &Tools) -> Option<usize> {
     (stands && !is_in_code(before, line)).then_some(at)
 }
 
-/// Returns the position of the markup with which a text ends: that of a whole call, or the start of
-/// the section around calls.
+/// Returns the position of the markup at the end of a text: that of a whole call, or the start tag
+/// of a section of calls.
 fn call_before(text: &str) -> Option<usize> {
     let text = text.trim_end();
     let opened = MARKS.iter().filter_map(|(open, _)| text.strip_suffix(open));
@@ -120,7 +120,7 @@ fn call_before(text: &str) -> Option<usize> {
     closed.filter_map(opener).max()
 }
 
-/// Whether the text behind the start of a call names a tool, as far as it goes.
+/// Returns true if the text behind the start of a call names a tool, perhaps incompletely.
 fn names_tool(behind: &str, tools: &Tools) -> bool {
     let mut rest = head_of(behind);
     while let Some(next) = BEFORE_NAMES.iter().find_map(|word| rest.strip_prefix(word)) {
@@ -141,7 +141,7 @@ fn names_tool(behind: &str, tools: &Tools) -> bool {
                 .any(|word| begins(word) || begins(words::trim_start(word, b"\"'"))))
 }
 
-/// Whether a text is one call without markup, of Llama or in Python, that has no end.
+/// Returns true if a text is one call without markup (Llama's JSON, or Python) that has no end.
 fn is_bare(text: &str, tools: &Tools) -> bool {
     if let Some(list) = text.strip_prefix('[')
         && let Some((name, _)) = list.split_once('(')
@@ -157,12 +157,13 @@ fn is_bare(text: &str, tools: &Tools) -> bool {
         && Reader::of(text).skip().is_err()
 }
 
-/// Returns the first [`HEAD_BYTES`] of a text, in which a call names its tool.
+/// Returns the first [`HEAD_BYTES`] bytes of a text, in which a call names its tool.
 fn head_of(text: &str) -> &str {
     (0..=HEAD_BYTES.min(text.len())).rev().find_map(|end| text.get(..end)).unwrap_or_default()
 }
 
-/// Whether what follows is code: a fence is open, or a span in this line.
+/// Returns true if the text after `before` is code: a code fence is open, or a code span in this
+/// line.
 fn is_in_code(before: &str, line: &str) -> bool {
     let is_fence = |line: &&str| line.trim_start().starts_with("```");
     before.lines().filter(is_fence).count() % 2 == 1 || line.matches('`').count() % 2 == 1

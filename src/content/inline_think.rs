@@ -1,15 +1,17 @@
-//! `<think>…</think>` at the very start of a text, as reasoning (profile flag `inline_think`).
+//! Parser that turns `<think>…</think>` at the very start of a text into reasoning (profile flag
+//! `inline_think`).
 //!
-//! Bedrock puts tags around each piece of it, so tags that follow at once are more of it. Tags may
-//! be cut anywhere. A tag later in the text stays text, because models write about tags. So does an
-//! end tag without a start: the text before it has been sent already. Only an end tag before all
-//! other text is removed.
+//! Bedrock puts tags around each piece of reasoning, so tags that follow at once continue the
+//! reasoning. Tags may be cut at any byte. A tag later in the text stays text, because models write
+//! about tags. An end tag without a start tag stays text, too, because the text before it has been
+//! sent already; it is removed only if no text precedes it.
 
 use crate::carry::signature::Field;
 use crate::text::words;
 
-/// The tags of the models: most of them, Magistral, Seed, Gemini, those that were told to, gpt-oss
-/// at Bedrock, Kimi (K2 and K3), MiniMax, Cohere, Gemma.
+/// Tags around reasoning in the text of models. In order: most models, Magistral, Seed, Gemini,
+/// models that were prompted to use `<thinking>`, gpt-oss at Bedrock, Kimi (K2 and K3), MiniMax,
+/// Cohere, Gemma.
 const TAGS: [Tags; 11] = [
     ("<think>", "</think>"),
     ("[THINK]", "[/THINK]"),
@@ -24,38 +26,38 @@ const TAGS: [Tags; 11] = [
     ("<|channel>thought\n", "<channel|>"),
 ];
 
-/// A start and its end.
+/// Pair of a start tag and its end tag.
 type Tags = (&'static str, &'static str);
 
-/// Returns the field from which reasoning between tags is said to come, by its end tag.
+/// Returns the field to which reasoning between tags is attributed, by its end tag.
 fn field(end: &str) -> Field {
     // No template reads the other tags in a history.
     if end == "</think>" { Field::Inline } else { Field::Marked }
 }
 
-/// State of the search for reasoning between tags.
+/// State of the parser that separates reasoning in tags from the text.
 #[derive(Debug)]
 pub(super) enum InlineThink {
-    /// Start of the text, all of which may still become a tag.
+    /// State: at the start of the text, all of which may still become a tag.
     Start {
-        /// The text so far.
+        /// Text so far, which may be the start of a tag.
         held: String,
-        /// Number of bytes of white space at the start of `held`, which are not looked at again.
+        /// Number of bytes of white space at the start of `held`, which are not examined again.
         blank: usize,
     },
-    /// Text between the tags; the end of the reasoning so far may be the start of the end tag.
+    /// State: between the tags. The end of the reasoning so far may be the start of the end tag.
     Inside {
-        /// Text that may be the start of the tag.
+        /// Text that may be the start of the end tag.
         held: String,
         tags: &'static Tags,
     },
-    /// Text behind the end tag, where white space is left out.
+    /// State: behind the end tag, where white space is dropped.
     After {
-        /// Text that may be the start of the other tag.
+        /// Text that may be the start of another start tag.
         held: String,
         tags: &'static Tags,
     },
-    /// Text of the answer, in which no tag is looked for.
+    /// State: in the text of the answer, where tags have no meaning.
     Text,
 }
 
@@ -64,7 +66,7 @@ impl InlineThink {
         Self::Start { held: String::new(), blank: 0 }
     }
 
-    /// Takes text; gives reasoning, with its field, and text to `each`.
+    /// Reads text, and passes reasoning (with its field) and text to `each`.
     pub(super) fn push(&mut self, text: &str, mut each: impl FnMut(Option<Field>, &str)) {
         let mut rest = text.to_owned();
         loop {
@@ -128,7 +130,7 @@ impl InlineThink {
         }
     }
 
-    /// The text is over, or something else comes: gives what was held back.
+    /// Passes the held text to `each`, because the text ends or something else comes.
     pub(super) fn release(&mut self, mut each: impl FnMut(Option<Field>, &str)) {
         match self {
             Self::Start { held, .. } => {

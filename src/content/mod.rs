@@ -1,19 +1,18 @@
-//! The content of an answer on its way to blocks: what of its text and reasoning is more than that,
-//! and how it ends.
+//! Content of an answer on its way to the blocks of the client: text, reasoning and tool calls, and
+//! the end of the answer.
 //!
-//! A reader gives what its protocol calls text, reasoning and calls. Some texts need filters first,
-//! by the upstream's profile and by what the client asked for; what they find goes on as what it
-//! is.
+//! A protocol's reader delivers what the protocol calls text, reasoning and calls. Depending on the
+//! profile and the request, text first passes filters, which may find reasoning or calls in it.
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `mod` | [`Content`]: in which order everything goes on to the blocks, and counts |
-//! | `text`, `text_filter`, `inline_think`, `echo` | text that is more than text, or comes twice |
-//! | `cited` | where the text comes from, if the upstream searched the web |
-//! | `half_call` | calls at the end of a text, cut off with it |
-//! | `reasoning` | reasoning, in whichever field it comes |
-//! | `summary` | what the upstream says of the answer as a whole |
-//! | `end` | why the model stopped, for the client |
+//! | `mod` | [`Content`]: order in which everything is passed on to the blocks, and counts |
+//! | `text`, `text_filter`, `inline_think`, `echo` | text, perhaps with reasoning or calls in it |
+//! | `cited` | sources of the text, if the upstream searched the web |
+//! | `half_call` | incomplete calls at the end of a text that was cut off |
+//! | `reasoning` | reasoning, in any of the fields that servers use |
+//! | `summary` | statements of the upstream about the whole answer |
+//! | `end` | reason why the model stopped, for the client |
 
 mod cited;
 mod echo;
@@ -40,33 +39,33 @@ pub(crate) use reasoning::{Reasoning, is_kept};
 use summary::Summary;
 pub(crate) use text::Text;
 
-/// Content of one answer, as far as it has come.
+/// Content of one answer, as far as it was received.
 #[derive(Debug)]
 pub(crate) struct Content {
     text: Text,
     reasoning: Reasoning,
     assembly: Assembly,
     summary: Summary,
-    /// True if the message has begun.
+    /// True if the client's message has begun.
     has_started: bool,
-    /// The text that may be cited, where the upstream may search the web.
+    /// Text that citations refer to, if the upstream may search the web.
     cited: Option<Box<Cited>>,
     /// True if the answer came as one JSON text.
     whole: bool,
-    /// True if the text being taken is that of a whole answer that was cut off.
+    /// True if the text being read belongs to a whole answer that was cut off.
     ends_early: bool,
-    /// Facts about the answer's end.
+    /// Facts about the answer's end: whether it was cut off, or is a refusal.
     end: BrokenOff,
-    /// Pieces of content.
+    /// Number of pieces of text, reasoning or calls received.
     pieces: u64,
-    /// Number of pieces of content that have more than white space in them.
+    /// Number of pieces of content that are more than white space.
     telling_pieces: u64,
-    /// Bytes of the answer's content, for an estimate of its tokens.
+    /// Number of bytes of the answer's content, used to estimate its tokens.
     bytes: u64,
 }
 
 impl Content {
-    /// `ids_used`: the client's ids of calls in the history.
+    /// Creates the content of a new answer. `ids_used`: the client's ids of calls in the history.
     pub(crate) fn new(context: &RequestContext, ids_used: NameSet<'static>) -> Self {
         Self {
             text: Text::new(context),
@@ -84,7 +83,7 @@ impl Content {
         }
     }
 
-    /// The message begins, if it has not.
+    /// Begins the client's message, if it has not begun.
     #[inline]
     pub(crate) fn start(&mut self, to: &mut Output<'_>) {
         if !self.has_started {
@@ -94,7 +93,7 @@ impl Content {
         }
     }
 
-    /// Whether the message has begun.
+    /// Returns true if the client's message has begun.
     #[inline]
     pub(crate) fn has_started(&self) -> bool {
         self.has_started
@@ -105,18 +104,18 @@ impl Content {
         self.assembly.set_whole();
     }
 
-    /// Whether the answer came as one JSON text.
+    /// Returns true if the answer came as one JSON text, not as a stream.
     #[inline]
     pub(crate) fn is_whole(&self) -> bool {
         self.whole
     }
 
-    /// Notes if the text being taken was cut off; only the text of a whole answer counts.
+    /// Records whether the text being read was cut off; only the text of a whole answer counts.
     pub(crate) fn set_ends_early(&mut self, ends_early: bool) {
         self.ends_early = ends_early && self.whole;
     }
 
-    /// Returns the upstream's statements about the answer as a whole.
+    /// Returns the upstream's statements about the whole answer, such as model and finish reason.
     pub(crate) fn summary(&self) -> &Summary {
         &self.summary
     }
@@ -125,7 +124,7 @@ impl Content {
         &mut self.summary
     }
 
-    /// Notes what is known of the answer's end.
+    /// Records why and how the answer ended.
     pub(crate) fn set_end(&mut self, end: BrokenOff) {
         self.end = end;
     }
@@ -154,78 +153,78 @@ impl Content {
         &mut self.reasoning
     }
 
-    /// The reasoning, and the blocks that it goes to.
+    /// Returns the reasoning, and the assembly of blocks that receives it.
     pub(crate) fn reasoning_and_blocks(&mut self) -> (&mut Reasoning, &mut Assembly) {
         (&mut self.reasoning, &mut self.assembly)
     }
 
-    /// The field of the reasoning that counts, once one has said something.
+    /// Returns the field that the answer's reasoning comes in; `None` before the first reasoning.
     pub(crate) fn reasoning_field(&self) -> Option<Field> {
         self.reasoning.field()
     }
 
-    /// Pieces of content.
+    /// Returns the number of pieces of content received.
     pub(crate) fn pieces(&self) -> u64 {
         self.pieces
     }
 
-    /// Returns the number of pieces of content that have more than white space in them.
+    /// Returns the number of pieces of content that are more than white space.
     pub(crate) fn telling_pieces(&self) -> u64 {
         self.telling_pieces
     }
 
-    /// Returns the bytes of the answer's content.
+    /// Returns the number of bytes of the answer's content.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Returns true if there are calls, even ones that the client does not get.
+    /// Returns true if the answer has tool calls, even calls that the client does not get.
     pub(crate) fn has_calls(&self) -> bool {
         !self.assembly.calls().all().is_empty()
     }
 
-    /// Returns true if there is more than reasoning: text, a call or a refusal.
+    /// Returns true if the answer has more than reasoning: text, a call or a refusal.
     pub(crate) fn answers(&self) -> bool {
         self.text.has_come() || self.has_calls() || !self.text.refusal().is_empty()
     }
 
-    /// Returns true if a call is incomplete though the upstream did not say that the answer was cut
-    /// off.
+    /// Returns true if a call is incomplete although the upstream did not report that the answer
+    /// was cut off.
     pub(crate) fn has_half_call(&self) -> bool {
         !self.text.is_cut() && !self.end.is_cut_off && self.assembly.has_half_call()
     }
 
-    /// Returns the bytes that wait to be sent, with what each block costs.
+    /// Returns the number of bytes that wait to be sent, with a fixed number for each block.
     pub(crate) fn waiting_bytes(&self) -> usize {
         let filtered = self.text.held_bytes().saturating_add(self.reasoning.held_bytes());
         self.assembly.waiting_bytes().saturating_add(filtered)
     }
 
-    /// Returns the bytes that are kept in memory.
+    /// Returns the number of bytes of the answer that are kept in memory.
     pub(crate) fn held_bytes(&self) -> usize {
         let filtered = self.text.held_bytes().saturating_add(self.reasoning.held_bytes());
         let kept = self.reasoning.kept_bytes();
         self.assembly.held_bytes().saturating_add(filtered).saturating_add(kept)
     }
 
-    /// Sends what can be sent.
+    /// Sends all content that can be sent now.
     pub(crate) fn pump(&mut self, to: &mut Output<'_>) {
         self.assembly.pump(false, self.end, to);
     }
 
-    /// Sends a text of Creole's own as a block.
+    /// Sends a text written by Creole as a block.
     fn send_own_text(&mut self, text: &str, to: &mut Output<'_>) {
         self.assembly.send_own_text(text, to);
     }
 
-    /// Sends the reasoning once more, as text.
+    /// Sends the reasoning of the answer once more, as text.
     fn send_reasoning_as_text(&mut self, to: &mut Output<'_>) {
         let text = self.reasoning.take_text();
         self.assembly.send_own_text(&text, to);
         to.warn("reasoning_as_text");
     }
 
-    /// Sends all that waits, at the end of the answer.
+    /// Sends all content that is still held, at the end of the answer.
     fn finish(&mut self, to: &mut Output<'_>) -> Result<(), Error> {
         let is_cut_off = self.end.is_cut_off;
         let end = AnswerEnd { alone: !self.has_calls(), is_cut_off };
@@ -243,13 +242,13 @@ impl Content {
         Ok(())
     }
 
-    /// Takes more of the text of a refusal.
+    /// Handles more of the text of a refusal.
     pub(crate) fn take_refusal(&mut self, text: Str<'_>, to: &mut Output<'_>) -> Result<(), Error> {
         self.text.keep_refusal(&text.decode());
         self.take_text(text, to)
     }
 
-    /// Takes text that was cut out of another text, escaped.
+    /// Handles text that was cut out of another text; `raw` is escaped.
     pub(crate) fn take_raw_text(&mut self, raw: &str, to: &mut Output<'_>) -> Result<(), Error> {
         match Str::inside(raw) {
             Some(text) if !raw.is_empty() => self.take_text(text, to),
@@ -257,7 +256,7 @@ impl Content {
         }
     }
 
-    /// Takes more text of the answer.
+    /// Handles more text of the answer.
     #[inline]
     pub(crate) fn take_text(&mut self, text: Str<'_>, to: &mut Output<'_>) -> Result<(), Error> {
         self.note_progress(text.decoded_len(), text.is_blank(), to);
@@ -283,7 +282,7 @@ impl Content {
         }
     }
 
-    /// Takes the pieces that a filter made of the text.
+    /// Handles the pieces (text, reasoning, calls) that a filter made of the text.
     fn take_pieces(&mut self, pieces: Vec<Piece>, to: &mut Output<'_>) -> Result<(), Error> {
         for piece in pieces {
             match piece {
@@ -322,7 +321,8 @@ impl Content {
         self.assembly.push_text(raw, is_blank, to);
     }
 
-    /// Takes reasoning that was cut out of a text, escaped, if its field counts.
+    /// Handles reasoning that was cut out of a text, if its field is the one used by the answer;
+    /// `raw` is escaped.
     pub(crate) fn push_raw_reasoning(&mut self, raw: &str, field: Field, to: &mut Output<'_>) {
         if self.reasoning.counts(field)
             && let Some(text) = Str::inside(raw)
@@ -332,7 +332,7 @@ impl Content {
         }
     }
 
-    /// Takes more reasoning, unless it repeats what has come.
+    /// Handles more reasoning, unless it repeats the reasoning so far.
     pub(crate) fn push_reasoning(&mut self, text: Str<'_>, field: Field, to: &mut Output<'_>) {
         if self.reasoning.repeats(text.raw()) {
             return;
@@ -342,57 +342,57 @@ impl Content {
         self.reasoning.push(text, is_blank, field, &mut self.assembly, to);
     }
 
-    /// Ends the watch for calls in the reasoning, since something else comes or the answer is over.
-    /// Returns the calls at the end of the reasoning, of which there are none unless the answer
-    /// says nothing else (`alone`).
+    /// Ends the search for calls in the reasoning, because other content comes or the answer is
+    /// over. Returns the calls at the end of the reasoning; they count only if the answer has no
+    /// other content (`alone`).
     fn end_reasoning(&mut self, alone: bool, to: &mut Output<'_>) -> Vec<Piece> {
         let end = AnswerEnd { alone, is_cut_off: self.end.is_cut_off };
         self.reasoning.end_watch(end, &mut self.assembly, to)
     }
 
-    /// Decides what was held back, before a call begins. Returns false if the call is behind a stop
-    /// sequence of the client, where nothing is of the answer.
+    /// Decides about the held text and reasoning, before a call begins. Returns false if the call
+    /// comes after a stop sequence of the client, where the answer is over.
     ///
     /// # Errors
-    /// There are too many calls.
+    /// The answer has too many tool calls.
     pub(crate) fn begin_call(&mut self, to: &mut Output<'_>) -> Result<bool, Error> {
         self.end_watch(to);
         self.release_text(to)?;
         Ok(!self.text.is_cut())
     }
 
-    /// Begins the text in which citations count letters.
+    /// Begins a new text, from whose start the offsets of citations count.
     pub(crate) fn begin_cited(&mut self) {
         if let Some(cited) = &mut self.cited {
             cited.begin();
         }
     }
 
-    /// Adds a citation of this source to the text that came last.
+    /// Adds a citation of this source to the latest text.
     pub(crate) fn cite(&mut self, source: &Source<'_>) {
         if let Some(citation) = self.cited.as_mut().and_then(|cited| cited.cite(source)) {
             self.assembly.cite(citation);
         }
     }
 
-    /// Decides what was held back of the reasoning, when something other than reasoning comes.
+    /// Decides about the held part of the reasoning, when content other than reasoning comes.
     pub(crate) fn end_watch(&mut self, to: &mut Output<'_>) {
         if self.reasoning.is_watched() {
             self.end_reasoning(false, to);
         }
     }
 
-    /// Ends a block of text: more text is that of another block.
+    /// Ends a block of text: later text begins another block.
     ///
     /// # Errors
-    /// There are too many calls in the text.
+    /// The text has too many tool calls.
     pub(crate) fn end_text(&mut self, to: &mut Output<'_>) -> Result<(), Error> {
         self.release_text(to)?;
         self.assembly.end_text();
         Ok(())
     }
 
-    /// Takes what was held back of the text as text, when something else comes.
+    /// Releases the held part of the text as text, when other content comes.
     fn release_text(&mut self, to: &mut Output<'_>) -> Result<(), Error> {
         if self.text.is_filtered() {
             let pieces = self.text.release();
@@ -401,8 +401,8 @@ impl Content {
         Ok(())
     }
 
-    /// A text of so many bytes has come. Escapes, which some servers use for every letter, are none
-    /// of its length.
+    /// Counts a piece of content with this number of bytes. Escapes do not add to the length, since
+    /// some servers escape every character.
     pub(crate) fn note_progress(&mut self, bytes: usize, is_blank: bool, to: &mut Output<'_>) {
         self.pieces = self.pieces.saturating_add(1);
         self.telling_pieces = self.telling_pieces.saturating_add(u64::from(!is_blank));

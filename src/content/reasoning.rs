@@ -1,10 +1,11 @@
-//! Reasoning of the upstream, in whichever field it comes, before it becomes thinking blocks.
+//! Reasoning of the upstream, in any of the fields that servers use, before it becomes thinking
+//! blocks.
 //!
-//! Some servers send the same text in two fields. So the first field that says something is the one
-//! that counts, for the whole answer.
+//! Some servers send the same text in two fields. So only the first field with reasoning is used,
+//! for the whole answer.
 //!
-//! Where the profile names a syntax of calls, reasoning is looked at for them, too: what it ends
-//! with is a call if the answer says nothing else ([`Watch`]).
+//! If the profile names a syntax of calls written as text, reasoning is searched for calls, too.
+//! Calls at the end of the reasoning count if the answer has no other content ([`Watch`]).
 
 use super::echo::Echo;
 use super::text_filter::Watch;
@@ -16,25 +17,27 @@ use crate::json::{self, Str, escaped};
 use crate::model::request_context::{Display, RequestContext};
 use crate::profile::ReasoningOnly;
 
-/// Maximum bytes of reasoning that can become a text. An answer is not longer.
+/// Maximum number of bytes of reasoning that are kept to be sent as text, if the answer has no
+/// other text.
 const TEXT_BYTES_MAX: usize = 256 << 10;
 
 /// State of the reasoning in one answer.
 #[derive(Debug, Default)]
 pub(crate) struct Reasoning {
-    /// The field that it came in first; the same text may come in others too.
+    /// Field in which the first reasoning came. Other fields are ignored, because servers may
+    /// repeat the same text there.
     field: Option<Field>,
-    /// True if reasoning has come, even if only white space: transformers' server sends the thought
-    /// that a template leaves empty.
+    /// True if any reasoning was received, even white space: transformers' server sends the empty
+    /// reasoning of a template.
     has_come: bool,
-    /// Reasoning so far, by which a delta is noticed that repeats all of it.
+    /// Reasoning so far, to detect a delta that repeats all of it.
     echo: Echo,
-    /// Bytes of records and of calls' signatures.
+    /// Number of bytes of reasoning items and call signatures that thinking blocks will carry.
     carried_bytes: usize,
-    /// Search for calls that the model wrote before it ended its reasoning, until it says
-    /// something.
+    /// Search for calls that the model wrote inside of its reasoning, until the answer has other
+    /// content.
     watch: Option<Box<Watch>>,
-    /// Whole reasoning, escaped, while it may become the answer's text.
+    /// Whole reasoning, escaped, while it may still have to be sent as the answer's text.
     text: Option<String>,
 }
 
@@ -48,7 +51,7 @@ impl Reasoning {
         }
     }
 
-    /// Keeps a piece of what may become the answer's text.
+    /// Keeps a piece of the reasoning that may have to be sent as text.
     fn keep(&mut self, raw: &str) {
         let Some(text) = &mut self.text else { return };
         if text.len().saturating_add(raw.len()) > TEXT_BYTES_MAX {
@@ -58,49 +61,51 @@ impl Reasoning {
         text.push_str(raw);
     }
 
-    /// Returns the reasoning that may become the answer's text, escaped.
+    /// Returns the reasoning that may have to be sent as the answer's text, escaped.
     pub(crate) fn as_text(&self) -> Option<&str> {
         let text = self.text.as_deref()?;
         (!json::trim_start_raw(text).is_empty()).then_some(text)
     }
 
-    /// Takes what may become the answer's text.
+    /// Removes and returns the reasoning that is kept to be sent as text.
     pub(crate) fn take_text(&mut self) -> String {
         self.text.take().unwrap_or_default()
     }
 
-    /// Returns the bytes of reasoning that are kept to become the answer's text.
+    /// Returns the number of bytes of reasoning that are kept to be sent as text.
     pub(crate) fn kept_bytes(&self) -> usize {
         self.text.as_ref().map_or(0, String::len)
     }
 
-    /// The field that counts, once one has said something.
+    /// Returns the field that the answer's reasoning comes in; `None` before the first reasoning.
     pub(crate) fn field(&self) -> Option<Field> {
         self.field
     }
 
-    /// Notes that reasoning has come, even if only white space.
+    /// Records that reasoning was received, even if only white space.
     #[inline]
     pub(crate) fn note_come(&mut self) {
         self.has_come = true;
     }
 
-    /// Notes the field that counts, unless one is known.
+    /// Records the field of the answer's reasoning, unless it is known.
     pub(crate) fn note_field(&mut self, field: Option<Field>) {
         self.field = self.field.or(field);
     }
 
-    /// Whether text of this field counts, which it does if it is the first.
+    /// Returns true if reasoning in this field is used: it is the first field of the answer that
+    /// had any.
     pub(crate) fn counts(&mut self, field: Field) -> bool {
         *self.field.get_or_insert(field) == field
     }
 
-    /// Returns true if text behind the reasoning may begin with line breaks of a template.
+    /// Returns true if text that comes now may begin with line breaks that a template wrote behind
+    /// the reasoning.
     pub(crate) fn is_before_text(&self) -> bool {
         self.field.is_some() || self.has_come
     }
 
-    /// Returns true if a piece brings all reasoning so far once more.
+    /// Returns true if a piece repeats all reasoning so far.
     pub(crate) fn repeats(&mut self, raw: &str) -> bool {
         self.echo.repeats(raw)
     }
@@ -109,7 +114,8 @@ impl Reasoning {
         self.watch.is_some()
     }
 
-    /// Takes a piece that repeats nothing; where it is watched, what of it is certainly no call.
+    /// Handles a piece of reasoning that is no repetition. During a search for calls, only the part
+    /// that is certainly no call is passed on.
     #[inline]
     pub(crate) fn push(
         &mut self,
@@ -127,7 +133,8 @@ impl Reasoning {
         }
     }
 
-    /// Watches no longer: what was held back is reasoning, but for the calls that this gives.
+    /// Ends the search for calls in the reasoning. Passes the held text on as reasoning, and
+    /// returns the calls.
     pub(crate) fn end_watch(
         &mut self,
         end: AnswerEnd,
@@ -150,20 +157,20 @@ impl Reasoning {
         calls
     }
 
-    /// Notes bytes that a signature will carry.
+    /// Counts bytes that the signature of a thinking block will carry.
     pub(crate) fn note_carried(&mut self, bytes: usize) {
         self.carried_bytes = self.carried_bytes.saturating_add(bytes);
     }
 
-    /// Bytes that are held back, the texts of blocks aside: a call may begin with them, or
-    /// signatures will carry them.
+    /// Returns the number of bytes held outside of blocks: possible starts of calls, and items for
+    /// signatures.
     pub(crate) fn held_bytes(&self) -> usize {
         let watched = self.watch.as_ref().map_or(0, |watch| watch.held_bytes());
         watched.saturating_add(self.carried_bytes)
     }
 }
 
-/// Takes reasoning that was looked at.
+/// Passes on reasoning that was searched for calls.
 fn push_watched(text: &str, field: Field, assembly: &mut Assembly, to: &mut Output<'_>) {
     let raw = escaped(text);
     if let Some(text) = Str::inside(&raw).filter(|text| !text.is_empty())
@@ -173,7 +180,7 @@ fn push_watched(text: &str, field: Field, assembly: &mut Assembly, to: &mut Outp
     }
 }
 
-/// Returns true if reasoning is shown, or must come back.
+/// Returns true if reasoning is shown to the client, or must be sent back to the upstream later.
 pub(crate) fn is_kept(to: &Output<'_>) -> bool {
     to.context.thinking.display != Display::Hidden || to.context.thinking.returns
 }

@@ -1,4 +1,4 @@
-//! Statements of an upstream about an answer as a whole, beside the content.
+//! Statements of an upstream about an answer as a whole: model, token counts and finish reason.
 
 use crate::assemble::BrokenOff;
 use crate::json::Str;
@@ -7,23 +7,24 @@ use crate::model::request_context::RequestContext;
 use crate::model::usage::Usage;
 use crate::profile::ResponseModel;
 
-/// Model and counts, and why it stopped.
+/// Model, service tier, token counts and finish reason of one answer.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Summary {
-    /// The upstream's name of the model.
+    /// Name of the model, as reported by the upstream.
     model: Option<String>,
     service_tier: Option<&'static str>,
     usage: Option<Usage>,
-    /// Last word of the upstream for why the model stopped.
+    /// Latest finish reason sent by the upstream.
     finish_reason: Option<String>,
-    /// Text at which the model stopped.
+    /// Stop sequence at which the model stopped, if the upstream names it.
     stop_sequence: Option<String>,
-    /// Number of web searches that the upstream did.
+    /// Number of web searches that the upstream ran.
     searches: u64,
 }
 
 impl Summary {
-    /// Takes what a part of the answer says: the first name counts, the last tier, and all counts.
+    /// Records the statements of one part of the answer: the first model name, the last service
+    /// tier, and all token counts.
     #[inline]
     pub(crate) fn take(
         &mut self,
@@ -42,27 +43,27 @@ impl Summary {
         }
     }
 
-    /// Takes a word for why the model stopped.
+    /// Sets the upstream's finish reason.
     pub(crate) fn set_finish_reason(&mut self, word: &str) {
         self.finish_reason = Some(word.to_owned());
     }
 
-    /// The upstream's word for why the model stopped does not count.
+    /// Clears the upstream's finish reason, which does not apply.
     pub(crate) fn clear_finish_reason(&mut self) {
         self.finish_reason = None;
     }
 
-    /// Takes the text at which the upstream stopped.
+    /// Sets the stop sequence at which the upstream stopped.
     pub(crate) fn set_stop_sequence(&mut self, text: &str) {
         self.stop_sequence = Some(text.to_owned());
     }
 
-    /// The upstream searched the web.
+    /// Counts a web search that the upstream ran.
     pub(crate) fn count_search(&mut self) {
         self.searches = self.searches.saturating_add(1);
     }
 
-    /// The name of the model for the client.
+    /// Returns the name of the model that the client gets.
     pub(crate) fn model_for<'a>(&'a self, context: &'a RequestContext) -> &'a str {
         match (&self.model, context.profile.response_model) {
             (Some(model), ResponseModel::Upstream) => model,
@@ -78,13 +79,13 @@ impl Summary {
         self.usage
     }
 
-    /// The tokens of the prompt, if the upstream has counted them: a zero stands for a count that
-    /// it does not have yet.
+    /// Returns the number of tokens of the prompt, if the upstream has counted them. Zero means not
+    /// counted yet.
     pub(crate) fn prompt_tokens(&self) -> Option<u64> {
         self.usage.and_then(|usage| usage.prompt.or(usage.input)).filter(|tokens| *tokens > 0)
     }
 
-    /// The upstream's last word for why the model stopped.
+    /// Returns the upstream's latest finish reason.
     pub(crate) fn finish_reason(&self) -> Option<&str> {
         self.finish_reason.as_deref()
     }
@@ -93,7 +94,7 @@ impl Summary {
         self.stop_sequence.as_deref()
     }
 
-    /// Returns how the answer was broken off, by the upstream's word for why the model stopped.
+    /// Returns how the answer was broken off, according to the upstream's finish reason.
     pub(crate) fn broken_off(&self) -> BrokenOff {
         BrokenOff::of(self.finish_reason())
     }

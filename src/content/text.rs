@@ -1,4 +1,4 @@
-//! The text of an answer, before it becomes blocks.
+//! Text of an answer, before it becomes blocks.
 
 use super::echo::Echo;
 use super::text_filter::TextFilter;
@@ -6,13 +6,13 @@ use crate::dialect::text_calls::{AnswerEnd, Piece};
 use crate::json::Str;
 use crate::model::request_context::{RequestContext, Tools};
 
-/// The first so many bytes of a refusal become its explanation.
+/// Maximum number of bytes of a refusal that are sent as its explanation.
 const REFUSAL_BYTES_MAX: usize = 1024;
 
 /// Escapes for a line break in a JSON string.
 const BREAKS: [&str; 6] = ["\\n", "\\r", "\\u000a", "\\u000A", "\\u000d", "\\u000D"];
 
-/// An escaped text without the line breaks at its start.
+/// Returns an escaped text without the line breaks at its start.
 fn without_breaks(mut raw: &str) -> &str {
     while let Some(rest) = BREAKS.iter().find_map(|line_break| raw.strip_prefix(line_break)) {
         raw = rest;
@@ -23,17 +23,17 @@ fn without_breaks(mut raw: &str) -> &str {
 /// State of the text of one answer.
 #[derive(Debug, Default)]
 pub(crate) struct Text {
-    /// Looks for what is more than text.
+    /// Filter that finds reasoning, calls and stop sequences in the text, if one is needed.
     filter: Option<Box<TextFilter>>,
     /// Stop sequence of the client at which the text was cut, by index.
     cut_at: Option<usize>,
-    /// True if text has come.
+    /// True if any text of the answer was received.
     has_come: bool,
-    /// True if the beginning of the text has come: line breaks belong to the text from now on.
+    /// True if the first text was received: from now on, line breaks belong to the text.
     has_begun: bool,
-    /// Text so far, by which a delta is noticed that repeats all of it.
+    /// Text so far, to detect a delta that repeats all of it.
     echo: Echo,
-    /// First kilobyte of what the model said as it refused.
+    /// First kilobyte of the text of a refusal.
     refusal: String,
 }
 
@@ -42,12 +42,12 @@ impl Text {
         Self { filter: TextFilter::new(context).map(Box::new), ..Self::default() }
     }
 
-    /// Returns true if the text was cut; whatever follows is not part of the answer.
+    /// Returns true if the text was cut at a stop sequence; later text is not part of the answer.
     pub(crate) fn is_cut(&self) -> bool {
         self.cut_at.is_some()
     }
 
-    /// The client's stop sequence at which it was cut.
+    /// Returns the client's stop sequence at which the text was cut, by index.
     pub(crate) fn cut_at(&self) -> Option<usize> {
         self.cut_at
     }
@@ -61,12 +61,12 @@ impl Text {
         self.has_come
     }
 
-    /// Returns the first kilobyte of what the model said as it refused.
+    /// Returns the first kilobyte of the text of a refusal.
     pub(crate) fn refusal(&self) -> &str {
         &self.refusal
     }
 
-    /// Keeps the beginning of a refusal.
+    /// Keeps the first kilobyte of the text of a refusal.
     pub(crate) fn keep_refusal(&mut self, text: &str) {
         for letter in text.chars() {
             if self.refusal.len().saturating_add(letter.len_utf8()) > REFUSAL_BYTES_MAX {
@@ -76,13 +76,14 @@ impl Text {
         }
     }
 
-    /// Returns true if a delta repeats all of the text.
+    /// Returns true if a delta repeats the whole text so far.
     pub(crate) fn repeats(&mut self, raw: &str) -> bool {
         self.echo.repeats(raw)
     }
 
-    /// Takes more of the text. Behind reasoning, templates write line breaks, and some servers take
-    /// them for the beginning of the text. `after_reasoning`: some has come.
+    /// Handles the next part of the text, and returns it without leading line breaks that belong to
+    /// a template. Some servers send the line breaks between reasoning and text as text.
+    /// `after_reasoning`: the answer has reasoning.
     #[inline]
     pub(crate) fn begin<'t>(&mut self, text: Str<'t>, after_reasoning: bool) -> Str<'t> {
         self.has_come = true;
@@ -98,25 +99,25 @@ impl Text {
         text
     }
 
-    /// Returns the pieces that the filter makes of a text; nothing where there is no filter.
-    /// `is_whole`: `raw` is all of the text.
+    /// Returns the pieces that the filter makes of a text; `None` if there is no filter.
+    /// `is_whole`: `raw` is the whole text.
     #[inline]
     pub(crate) fn filtered(&mut self, raw: &str, is_whole: bool) -> Option<Vec<Piece>> {
         Some(self.filter.as_mut()?.push(raw, is_whole))
     }
 
-    /// Whether something may be held back.
+    /// Returns true if the text has a filter, which may hold text back.
     #[inline]
     pub(crate) fn is_filtered(&self) -> bool {
         self.filter.is_some()
     }
 
-    /// Returns what was held back as text, when a call comes.
+    /// Releases the held part of the text as text, when a call comes.
     pub(crate) fn release(&mut self) -> Vec<Piece> {
         self.filter.as_mut().map_or_else(Vec::new, |filter| filter.release())
     }
 
-    /// The text of the answer is over: whatever was held back is decided.
+    /// Ends the text, and returns the pieces that the held text turned out to be.
     pub(crate) fn finish(&mut self, tools: &Tools, end: AnswerEnd) -> Vec<Piece> {
         match self.filter.take().filter(|_| !self.is_cut()) {
             Some(mut filter) => filter.finish(tools, end),
@@ -124,7 +125,8 @@ impl Text {
         }
     }
 
-    /// Returns the bytes that are held back, because more than text may begin with them.
+    /// Returns the number of bytes held by the filter, because they may begin a tag, a call or a
+    /// stop sequence.
     pub(crate) fn held_bytes(&self) -> usize {
         self.filter.as_ref().map_or(0, |filter| filter.held_bytes())
     }

@@ -1,14 +1,13 @@
-//! Filter for the text of upstreams that need one, with its steps in the order in which they
-//! happen:
+//! Filter for the text of upstreams that put reasoning or tool calls into it, in four steps:
 //!
 //! | step | when | what |
 //! |---|---|---|
 //! | echo | `strip_prefill_echo`, in a stream also `stream_prefill_echo` | leaves out the start that repeats the prefill |
 //! | think | `inline_think` | `<think>…</think>` at the start becomes reasoning |
-//! | stop | the client has stop sequences | cuts the text at the one that ends first, if the upstream did not stop there |
-//! | markup | `text_tool_calls` | calls written as text become calls, and channels of Harmony what they are |
+//! | stop | the client has stop sequences | cuts the text, if the upstream did not stop there |
+//! | markup | `text_tool_calls` | calls written as text become calls (Harmony: also reasoning) |
 //!
-//! Each step holds back what it cannot decide yet, and no more. Most answers need none of this and
+//! Each step holds only text that it cannot classify yet. Most answers need none of these steps and
 //! have no filter: their text is copied without being decoded.
 
 use super::inline_think::InlineThink;
@@ -19,7 +18,7 @@ use crate::model::request_context::{RequestContext, Tools};
 use crate::profile::TextToolCalls;
 use crate::text::words;
 
-/// The steps that an answer needs, each with what it holds back.
+/// Steps of the filter that an answer needs, each with the text that it holds.
 #[derive(Debug)]
 pub(super) struct TextFilter {
     unescape: Unescape,
@@ -56,8 +55,8 @@ impl TextFilter {
         is_needed.then_some(filter)
     }
 
-    /// Takes text, escaped as it came. `is_whole`: it is the text of a whole answer, and no piece
-    /// of a stream.
+    /// Filters more text, and returns the pieces that are decided; `raw` is escaped. `is_whole`:
+    /// `raw` is the text of a whole answer, and not of a stream.
     pub(super) fn push(&mut self, raw: &str, is_whole: bool) -> Vec<Piece> {
         if self.echo.as_ref().is_some_and(|echo| !is_whole && !echo.in_streams) {
             self.echo = None;
@@ -68,7 +67,7 @@ impl TextFilter {
         pieces
     }
 
-    /// Returns what was held back, as text, when a call comes.
+    /// Returns the held text as text, when a call comes.
     pub(super) fn release(&mut self) -> Vec<Piece> {
         let mut pieces = Vec::new();
         self.release_steps(&mut pieces);
@@ -78,7 +77,7 @@ impl TextFilter {
         pieces
     }
 
-    /// Decides what was held back, at the end of the text.
+    /// Decides about the held text, at the end of the text.
     pub(super) fn finish(&mut self, tools: &Tools, end: AnswerEnd) -> Vec<Piece> {
         let mut pieces = Vec::new();
         self.release_steps(&mut pieces);
@@ -89,7 +88,7 @@ impl TextFilter {
         pieces
     }
 
-    /// Releases the text that all steps but the last hold back.
+    /// Releases the text that is held by all steps of the filter except the last.
     fn release_steps(&mut self, pieces: &mut Vec<Piece>) {
         let text = self.unescape.rest();
         if !text.is_empty() {
@@ -167,7 +166,7 @@ impl TextFilter {
         }
     }
 
-    /// Bytes that are held back.
+    /// Returns the number of bytes that the filter holds.
     pub(super) fn held_bytes(&self) -> usize {
         let think = self.think.as_ref().map_or(0, InlineThink::held_bytes);
         think.saturating_add(self.markup.as_ref().map_or(0, Markup::held_bytes))
@@ -180,7 +179,7 @@ fn push_text(text: String, pieces: &mut Vec<Piece>) {
     }
 }
 
-/// Watches reasoning for calls, as the last step does a text.
+/// Search for tool calls in reasoning, like the `markup` step of the text filter.
 #[derive(Debug)]
 pub(super) struct Watch {
     unescape: Unescape,
@@ -188,8 +187,8 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// Begins to watch for calls; `None` where none can be found. Harmony has a channel of its own
-    /// for calls.
+    /// Begins to search reasoning for calls; `None` if there can be none. Harmony has a separate
+    /// channel for calls.
     pub(super) fn new(context: &RequestContext) -> Option<Self> {
         let syntax = context.profile.text_tool_calls;
         let reads = syntax != TextToolCalls::Harmony && !context.tools.is_empty();
@@ -197,12 +196,12 @@ impl Watch {
         Some(Self { unescape: Unescape::default(), markup })
     }
 
-    /// Takes reasoning, escaped as it came. Returns what is certainly no call.
+    /// Reads more reasoning, escaped, and returns the part that is certainly no call.
     pub(super) fn push(&mut self, raw: &str) -> String {
         self.markup.push(&self.unescape.push(raw))
     }
 
-    /// Returns what was held back, text or calls, at the end of the reasoning.
+    /// Returns the held reasoning as text or calls, at the end of the reasoning.
     pub(super) fn finish(mut self, tools: &Tools, end: AnswerEnd) -> Vec<Piece> {
         let mut pieces = Vec::new();
         push_text(self.markup.push(&self.unescape.rest()), &mut pieces);
@@ -210,16 +209,16 @@ impl Watch {
         pieces
     }
 
-    /// Bytes that are held back.
+    /// Returns the number of bytes that the search holds.
     pub(super) fn held_bytes(&self) -> usize {
         self.markup.held_bytes()
     }
 }
 
-/// Makes text of pieces of a JSON string.
+/// Decoder for a JSON string that comes in pieces.
 #[derive(Debug, Default)]
 struct Unescape {
-    /// The first half of a surrogate pair.
+    /// Escape that is not complete yet, such as the first half of a surrogate pair.
     half: String,
 }
 
@@ -233,7 +232,7 @@ impl Unescape {
         text
     }
 
-    /// Takes the text that was kept, and returns it without escapes.
+    /// Removes and returns the kept text, unescaped.
     fn rest(&mut self) -> String {
         let mut text = String::with_capacity(self.half.len());
         json::unescape(&mut text, &self.half);
@@ -242,16 +241,17 @@ impl Unescape {
     }
 }
 
-/// Prefill that an upstream may repeat, and the number of its bytes that have come again.
+/// Prefill that an upstream may repeat at the start of the text, and the number of its bytes
+/// repeated so far.
 #[derive(Debug)]
 struct Prefill {
     prefill: String,
     matched: usize,
-    /// True if streams begin with the prefill, too.
+    /// True if the prefill is repeated in streams, too.
     in_streams: bool,
 }
 
-/// The stop sequences of the client.
+/// Search for the client's stop sequences in the text.
 #[derive(Debug)]
 struct Stop {
     sequences: Vec<(usize, String)>,
@@ -260,7 +260,8 @@ struct Stop {
 }
 
 impl Stop {
-    /// Takes text. Returns the part that is certain, and the stop sequence that ends it.
+    /// Reads text. Returns the part that certainly is no stop sequence, and the index of the stop
+    /// sequence that ends it.
     fn push(&mut self, text: &str) -> (String, Option<usize>) {
         self.held.push_str(text);
         let sequences = self.sequences.iter();

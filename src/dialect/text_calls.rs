@@ -1,24 +1,24 @@
-//! Tool calls that a model wrote as text, because its server did not parse them (profile flag
-//! `text_tool_calls`, one syntax).
+//! Tool calls that a model wrote as text, because its server did not parse them. The profile flag
+//! `text_tool_calls` names the model's syntax.
 //!
-//! A text that runs a tool must be beyond doubt. So it is a call only if
+//! A text that runs a tool must be unambiguous. So text counts as a call only if
 //!
 //! - the markup stands where a model puts it: at the start of a line, or with its first tag at the
-//!   end of one (syntaxes of ordinary characters), anywhere (those of control tokens), at the start
-//!   of the answer (bare JSON, a bare list);
-//! - it is outside of code fences and code spans: models write about it, too;
-//! - from there to the end of the answer there is only markup and white space, and each call is
-//!   complete; only the section around the calls may lack its start or its end, and LFM2 may say
-//!   behind calls that begin the answer what it does;
+//!   end of a line (tags of ordinary characters), anywhere (control tokens), or at the start of the
+//!   answer (bare JSON, a bare list);
+//! - the markup is outside of code fences and code spans, because models also write about calls;
+//! - from the markup to the end of the answer there is only markup and white space, and each call
+//!   is complete; only the section around the calls may lack its start or end tag, and LFM2 may add
+//!   a remark after calls that begin the answer;
 //! - each name is a tool of the request;
 //! - the answer has no structured call.
 //!
-//! Reasoning is watched as well, as some models call a tool before they end it; there the answer
-//! may have no text, either.
+//! Reasoning is searched as well, because some models call a tool before they end their reasoning;
+//! then the answer must have no text, either.
 //!
-//! Otherwise it stays text. In Harmony, messages without a call become text and reasoning as well,
+//! Otherwise the text stays text. In Harmony, messages without a call become text and reasoning,
 //! with or without tools, and no head of a message is left in a text. Text before the markup is
-//! text. From the markup on, nothing can be sent before the end of the answer decides.
+//! sent at once. From the markup on, nothing can be sent until the end of the answer.
 
 mod cursor;
 mod fence;
@@ -39,47 +39,48 @@ use cursor::Extent;
 use fence::Fence;
 use syntax::Syntax;
 
-/// Watches a text for calls.
+/// Detector of tool calls in the text of an answer, which comes in pieces.
 #[derive(Debug)]
 pub(crate) struct Markup {
     syntax: &'static Syntax,
     state: Watch,
-    /// Text that is not decided: the start of a line, or of a marker.
+    /// Text of which it is not yet known whether it is a call: the start of a line, or of a marker.
     held: String,
-    /// Number of bytes at the start of `held` that indent the line or begin a list, and are not
-    /// looked at again.
+    /// Number of bytes at the start of `held` that are the line's indent or list mark, and are not
+    /// examined again.
     indent: usize,
     line_start: bool,
-    /// True if the answer has had nothing but white space.
+    /// True if the answer so far has nothing but white space.
     first: bool,
-    /// The code fence that is open.
+    /// Code fence (Markdown) that is open, if any.
     fence: Option<Fence>,
-    /// True if the line is indented like code.
+    /// True if the current line is indented like a code block.
     is_code: bool,
-    /// True if an odd number of backticks came in this line.
+    /// True if the current line has an odd number of backticks so far, so that a code span is open.
     in_span: bool,
-    /// True if the line begins like one of a list, a quotation or a table: a call in it is an
+    /// True if the line begins like a line of a list, a quotation or a table: a call in it is an
     /// example.
     is_told: bool,
 }
 
-/// Facts about the end of an answer.
+/// Facts about the end of an answer that decide if text in it may be a call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AnswerEnd {
-    /// True if the answer has no structured calls.
+    /// True if the answer has no structured tool calls.
     pub(crate) alone: bool,
-    /// True if the limit or a filter ended the answer, and not the model.
+    /// True if a length limit or a filter ended the answer, and not the model.
     pub(crate) is_cut_off: bool,
 }
 
-/// Piece of an answer's text, by what it turned out to be.
+/// Piece of an answer's text, classified as text, reasoning, call or stop sequence.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Piece {
     Text(String),
     Thinking(Field, String),
-    /// A stop sequence, by its position in `stop_sequences`. Nothing follows.
+    /// Stop sequence that ended the text, by its position in the request's `stop_sequences`.
+    /// Nothing follows.
     Stop(usize),
-    /// Tool call. `input` is a JSON object.
+    /// Tool call written as text. `input` is a JSON object.
     Call {
         id: Option<String>,
         name: String,
@@ -96,26 +97,26 @@ impl Piece {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Watch {
     Watching,
-    /// State: `held` starts with the first tag of markup that stands behind text in its line.
+    /// State: `held` starts with the first tag of markup, which follows text in the same line.
     /// Nothing has followed the tag yet.
     Opened,
     /// State: `held` starts with a bracket, which may begin a list of calls.
     Listed,
-    /// State: `held` starts with markup.
+    /// State: `held` starts with markup of calls.
     Found,
-    /// State: the text holds no calls, and is passed on.
+    /// State: the text contains no calls, and is passed on unchanged.
     Off,
 }
 
 /// Number of spaces before a line that make the line code in Markdown.
 const CODE_INDENT: usize = 4;
 
-/// Maximum bytes of white space behind an opener: to the end of its line, and before the text that
-/// follows.
+/// Maximum number of bytes of white space behind an opening tag: to the end of its line, and before
+/// the text that follows.
 const BLANKS_MAX: usize = 64;
 
 impl Markup {
-    /// Returns a watcher for calls in this syntax, or `None` if the syntax is `off`.
+    /// Returns a detector for calls in this syntax, or `None` if the syntax is `off`.
     pub(crate) fn new(syntax: TextToolCalls) -> Option<Self> {
         Some(Self {
             syntax: Syntax::of(syntax)?,
@@ -137,7 +138,7 @@ impl Markup {
         self.syntax.tokens.iter().chain(self.syntax.line_starts).chain(of_answer).copied()
     }
 
-    /// Takes text; gives what is certainly text.
+    /// Reads more text, and returns the part that is certainly no call.
     pub(crate) fn push(&mut self, text: &str) -> String {
         let mut out = String::new();
         // By lines: each takes what is before it off `held`, which would copy all lines after it.
@@ -176,8 +177,8 @@ impl Markup {
         self.doubt(out);
     }
 
-    /// Decides whether markup is real by the text behind it, so that the text need not wait for the
-    /// end of the answer.
+    /// Decides if markup is real by the text behind it, so that text need not wait for the end of
+    /// the answer.
     fn doubt(&mut self, out: &mut String) {
         match self.state {
             Watch::Opened => self.doubt_opener(out),
@@ -186,7 +187,7 @@ impl Markup {
         }
     }
 
-    /// Decides about an opener at the end of a line of text: it is text, unless a call follows.
+    /// Decides about an opening tag at the end of a line: it is text, unless a call follows.
     fn doubt_opener(&mut self, out: &mut String) {
         let (openers, start) = self.syntax.openers;
         let opener = openers.iter().find_map(|it| Some((*it, self.held.strip_prefix(it)?)));
@@ -203,7 +204,7 @@ impl Markup {
         }
     }
 
-    /// A bare list can be a link, a number or a mark, too.
+    /// Decides about a bracket: it begins a list of calls, or a link, a number or other text.
     fn doubt_list(&mut self, out: &mut String) {
         let list = self.held.get(self.indent..).unwrap_or_default().trim_start();
         self.indent = self.held.len().saturating_sub(list.len());
@@ -224,7 +225,7 @@ impl Markup {
         }
     }
 
-    /// `held` is the start of a line.
+    /// Examines the start of a line, with which `held` begins.
     fn read_line_start(&mut self, out: &mut String) {
         let seen = self.held.get(self.indent..).unwrap_or_default();
         let seen = if self.first { seen.trim_start() } else { words::trim_start(seen, b" \t") };
@@ -278,7 +279,7 @@ impl Markup {
         self.read_line(out);
     }
 
-    /// `held` is somewhere in a line.
+    /// Examines the text within a line, with which `held` begins.
     fn read_line(&mut self, out: &mut String) {
         let end = self.held.find('\n').map(|at| at.saturating_add(1));
         let line = self.held.get(..end.unwrap_or(self.held.len())).unwrap_or_default();
@@ -317,8 +318,8 @@ impl Markup {
         })
     }
 
-    /// Returns the position of an opener outside of code spans, if nothing but white space is
-    /// behind it in the line.
+    /// Returns the position of an opening tag outside of code spans, if only white space follows in
+    /// the line.
     fn opener_at_end(&self, line: &str) -> Option<usize> {
         let at_end = |opener: &&str| {
             let at = words::places(line, opener).last()?;
@@ -330,7 +331,7 @@ impl Markup {
         self.syntax.openers.0.iter().filter_map(at_end).min()
     }
 
-    /// Something else comes, a structured call or the end: what was held back is text.
+    /// Releases the held text as text, because a structured call or the end of the text comes.
     pub(crate) fn release(&mut self, pieces: &mut Vec<Piece>) {
         let end = AnswerEnd { alone: false, is_cut_off: false };
         self.decide(&Tools::default(), end, pieces);
@@ -340,12 +341,12 @@ impl Markup {
         self.indent = 0;
     }
 
-    /// The answer is over.
+    /// Decides about the held text at the end of the answer, and adds it to `pieces`.
     pub(crate) fn finish(mut self, tools: &Tools, end: AnswerEnd, pieces: &mut Vec<Piece>) {
         self.decide(tools, end, pieces);
     }
 
-    /// Gives what was held back.
+    /// Adds the held text to `pieces`, as calls or as text.
     fn decide(&mut self, tools: &Tools, end: AnswerEnd, pieces: &mut Vec<Piece>) {
         let held = std::mem::take(&mut self.held);
         if matches!(self.state, Watch::Listed | Watch::Found) {

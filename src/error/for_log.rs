@@ -1,20 +1,20 @@
-//! Reason of an error for the log: Creole's own words, without anything that a client or an
-//! upstream chose.
+//! Reason of an error for the log, in Creole's own words, without text that comes from a client or
+//! an upstream.
 
 use super::{Error, Failure};
 use crate::text::words;
 
-/// Longest reason in the log, in bytes.
+/// Maximum length of an error's reason in the log, in bytes.
 const REASON_BYTES_MAX: usize = 300;
 
-/// Words that Creole quotes of itself. Any other quoted text is somebody's value.
+/// Words that Creole itself puts in quotes. Any other quoted text comes from a request.
 const OWN_WORDS: [&str; 8] =
     ["user", "assistant", "system", "object", "adaptive", "enabled", "disabled", "models"];
 
 impl Error {
-    /// Returns Creole's own words for the error, where there are some: the place in a request and
-    /// what was expected there, or the path that an upstream does not serve. Quotes of a request
-    /// are left out, and so are the upstream's words.
+    /// Returns the error's reason in Creole's own words, if there are any. Examples are the path of
+    /// the bad value in a request and the expected type, or a path that an upstream does not serve.
+    /// Quotes of a request and the upstream's message are left out.
     #[must_use]
     pub(crate) fn reason_for_log(&self) -> Option<String> {
         let own = match &*self.0 {
@@ -32,8 +32,8 @@ impl Error {
     }
 }
 
-/// Returns a text without the values in single or double quotes. Names of members in back ticks are
-/// the API's.
+/// Returns a text without values in single or double quotes. Names in backticks stay, because they
+/// are names of the API.
 fn without_values(text: &str) -> String {
     let mut out = String::new();
     let mut rest = words::beginning(text, REASON_BYTES_MAX);

@@ -1,11 +1,12 @@
 //! Errors: their cause, the party that must act, and the message that the client reads.
 //!
-//! [`ErrorKind`] is what an Anthropic client acts on: it is the `error.type` on the wire and
-//! decides, with the status, whether an SDK retries. [`Fault`] is for operators: whose problem it
-//! is. The message says where the bad value is and what was expected there, never what a prompt or
-//! a credential says.
+//! [`ErrorKind`] is what an Anthropic client acts on: it is the `error.type` in the response and
+//! decides, with the status, whether an SDK retries. [`Fault`] tells operators who must act. The
+//! message states the path of the bad value and what was expected, never the content of a prompt or
+//! a credential.
 //!
-//! [`Rejection`] holds what an upstream refused; its only way to a client is [`Error::rejected`].
+//! [`Rejection`] holds the refusal of an upstream; it reaches a client only through
+//! [`Error::rejected`].
 
 mod for_log;
 mod rejection;
@@ -22,35 +23,36 @@ pub(crate) use rejection::{
 #[cfg(test)]
 pub(crate) use rejection::{MESSAGE_CHARS_MAX, UNPAID};
 
-/// `error.type` of the Messages API.
+/// Type of an error in the Messages API (`error.type`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// 400, and every other 4xx without a type of its own.
+    /// Type `invalid_request_error`: status 400, and every other 4xx status without a type of its
+    /// own.
     InvalidRequest,
-    /// 401
+    /// Type `authentication_error`: status 401.
     Authentication,
-    /// 402
+    /// Type `billing_error`: status 402.
     Billing,
-    /// 403
+    /// Type `permission_error`: status 403.
     Permission,
-    /// 404
+    /// Type `not_found_error`: status 404.
     NotFound,
-    /// 409
+    /// Type `conflict_error`: status 409.
     Conflict,
-    /// 413
+    /// Type `request_too_large`: status 413.
     RequestTooLarge,
-    /// 429
+    /// Type `rate_limit_error`: status 429.
     RateLimit,
-    /// 500, 502
+    /// Type `api_error`: status 500 or 502.
     Api,
-    /// 504
+    /// Type `timeout_error`: status 504.
     Timeout,
-    /// 529
+    /// Type `overloaded_error`: status 529.
     Overloaded,
 }
 
 impl ErrorKind {
-    /// Returns the word on the wire.
+    /// Returns the value of `error.type` in responses.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -68,7 +70,7 @@ impl ErrorKind {
         }
     }
 
-    /// Returns the HTTP status that goes with the type.
+    /// Returns the HTTP status that belongs to the error type.
     #[must_use]
     pub fn status(self) -> u16 {
         match self {
@@ -90,16 +92,16 @@ impl ErrorKind {
 /// Party that must act on an error: client, upstream or operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The client's request cannot be served as it is.
+    /// Client, whose request is not valid or not supported.
     Client,
-    /// The model server failed, or broke its protocol.
+    /// Upstream (model server), which failed or violated its protocol.
     Upstream,
-    /// This gateway's configuration or limits are at fault.
+    /// Operator of this gateway, whose configuration or limits cause the error.
     Operator,
 }
 
 impl Fault {
-    /// Returns the name of the party in logs and metrics.
+    /// Returns the name of the party for logs and metrics.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -110,48 +112,48 @@ impl Fault {
     }
 }
 
-/// Contents of an error's answer for a client: status, body and headers.
+/// Contents of an error response for a client: status, body and headers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Details {
-    /// `error.type`
+    /// Value of `error.type` in the response.
     pub kind: ErrorKind,
-    /// HTTP status, where the head has not been sent yet.
+    /// HTTP status of the response, if the headers have not been sent yet.
     pub status: u16,
-    /// `error.message`
+    /// Value of `error.message` in the response.
     pub message: String,
-    /// `error.details.error_code`, where a client acts on it.
+    /// Value of `error.details.error_code` in the response, for codes that clients act on.
     pub code: Option<Cow<'static, str>>,
-    /// `x-should-retry`, where an SDK would decide wrongly by the status.
+    /// Value of the header `x-should-retry`, if an SDK would decide wrongly by the status alone.
     pub should_retry: Option<bool>,
-    /// `retry-after` in seconds, where an upstream has it in the body alone.
+    /// Value of the header `retry-after` in seconds, if an upstream sends it only in the body.
     pub retry_after: Option<u64>,
-    /// Methods that a path takes, for the header `allow` of a 405.
+    /// Value of the header `allow` of a 405: methods that a path supports.
     pub allow: Option<String>,
 }
 
 /// Cause of an error, by the party that must act.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Failure {
-    /// Fault of the client; `too_many`: the request has more of something than is read
-    /// ([`crate::model::limits`]).
+    /// Error caused by the client. `too_many`: the request has more items of some kind than Creole
+    /// reads ([`crate::model::limits`]).
     Client { details: Details, too_many: bool },
-    /// Fault of the operator, who runs this gateway.
+    /// Error caused by the operator, who runs this gateway.
     Operator { details: Details },
-    /// Fault of the model server; `broke_off`: it gave no reason for an answer without an end.
+    /// Error caused by the upstream. `broke_off`: the response ended early, without a reason.
     Upstream { details: Details, broke_off: bool },
-    /// Refusal by the model server; `fault` is whoever the refusal is about.
+    /// Refusal of the request by the upstream. `fault`: the party that must act.
     Rejected { details: Details, fault: Fault, rejection: Rejection },
 }
 
-/// Answer that is an error.
+/// Error response of Creole.
 ///
-/// It is one pointer, because nearly all functions can return one and nearly none does. It
-/// dereferences to what a client reads.
+/// The type is one pointer, because nearly all functions can return an error and nearly none does.
+/// It dereferences to the details that a client reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error(Box<Failure>);
 
 impl Details {
-    /// Makes the details for a client, with the status of their kind.
+    /// Creates the details for a client, with the status of the error type.
     fn new(kind: ErrorKind, message: String) -> Self {
         let status = kind.status();
         Self {
@@ -167,7 +169,7 @@ impl Details {
 }
 
 impl Error {
-    /// Makes an error with the status of its kind.
+    /// Creates an error with the status of its type.
     #[must_use]
     pub fn new(fault: Fault, kind: ErrorKind, message: impl Into<String>) -> Self {
         Self::with_message(fault, kind, message.into())
@@ -184,34 +186,35 @@ impl Error {
         }))
     }
 
-    /// Makes the error for a request that an upstream refused.
+    /// Creates the error for a request that an upstream refused.
     pub(crate) fn rejected(rejection: Rejection) -> Self {
         let (fault, details) = rejection.to_client();
         Self(Box::new(Failure::Rejected { details, fault, rejection }))
     }
 
-    /// Makes the error of a request that cannot be served; `message` begins with the path where
-    /// there is one.
+    /// Creates the error for an invalid request. `message` begins with the path of the bad value,
+    /// if there is one.
     #[must_use]
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::new(Fault::Client, ErrorKind::InvalidRequest, message)
     }
 
-    /// Makes the error of a client's field or block that cannot be kept and must not be lost.
+    /// Creates the error for a field or block of the client that cannot be translated and must not
+    /// be lost.
     #[must_use]
     pub fn unsupported(path: &str) -> Self {
         Self::unsupported_kind(path, "this")
     }
 
-    /// Makes the error of a part of a request that cannot be kept: `kind` names it where its path
-    /// does not.
+    /// Creates the error for a part of a request that cannot be translated. `kind` names the part
+    /// if the path alone does not.
     #[must_use]
     pub fn unsupported_kind(path: &str, kind: &str) -> Self {
         Self::invalid(format!("{path}: {kind} is not supported by this gateway"))
     }
 
-    /// Makes the error of a method that a path does not take: 405. `allow` are the methods that it
-    /// takes.
+    /// Creates the error 405 for a method that a path does not support. `allow`: the methods that
+    /// the path supports.
     #[must_use]
     pub fn method_not_allowed(method: &str, allow: &[&str]) -> Self {
         let allow = allow.join(", ");
@@ -221,19 +224,19 @@ impl Error {
         error
     }
 
-    /// Makes the error of an upstream's answer that cannot be understood: 502.
+    /// Creates the error 502 for an invalid response of an upstream.
     #[must_use]
     pub fn misbehaved(message: impl Into<String>) -> Self {
         Self::new(Fault::Upstream, ErrorKind::Api, message).with_status(502)
     }
 
-    /// Makes the error of an answer without content.
+    /// Creates the error for an answer without content.
     #[must_use]
     pub fn answer_empty() -> Self {
         Self::broken_off("Upstream sent an empty response")
     }
 
-    /// Makes the error of an answer without its end.
+    /// Creates the error for an answer that ended early.
     #[must_use]
     pub fn answer_broke_off() -> Self {
         Self::broken_off("Upstream stream ended before completion.")
@@ -244,18 +247,18 @@ impl Error {
         Self(Box::new(Failure::Upstream { details, broke_off: true }))
     }
 
-    /// Makes the error of an answer that is larger than may be held.
+    /// Creates the error for an answer that exceeds the size limit.
     #[must_use]
     pub fn answer_too_large() -> Self {
         Self::misbehaved("Upstream sent an answer that is too large")
     }
 
-    /// Makes the error of a client's body that is no JSON text.
+    /// Creates the error for a client's body that is not JSON.
     pub(crate) fn not_json(error: &json::Error) -> Self {
         Self::invalid(format!("The request body is not valid JSON: {}", error.reason()))
     }
 
-    /// Returns this error with `status`.
+    /// Returns this error with another HTTP status.
     #[must_use]
     pub fn with_status(mut self, status: u16) -> Self {
         self.status = status;
@@ -276,7 +279,7 @@ impl Error {
         self
     }
 
-    /// Returns this error as that of a request with more of something than is read.
+    /// Returns this error, marked as caused by too many items of some kind in the request.
     pub(crate) fn with_too_many(mut self) -> Self {
         if let Failure::Client { too_many, .. } = &mut *self.0 {
             *too_many = true;
@@ -284,7 +287,7 @@ impl Error {
         self
     }
 
-    /// Returns the party that must act.
+    /// Returns the party that must act on the error: client, upstream or operator.
     #[must_use]
     pub fn fault(&self) -> Fault {
         match *self.0 {
@@ -295,7 +298,7 @@ impl Error {
         }
     }
 
-    /// Returns true if the request has more of something than is read.
+    /// Returns true if the request has more items of some kind than Creole reads.
     pub(crate) fn is_too_many(&self) -> bool {
         matches!(*self.0, Failure::Client { too_many: true, .. })
     }
@@ -305,7 +308,7 @@ impl Error {
         matches!(*self.0, Failure::Upstream { broke_off: true, .. })
     }
 
-    /// Returns the upstream's refusal, if that is the error.
+    /// Returns the upstream's refusal, if the upstream refused the request.
     pub(crate) fn rejection(&self) -> Option<&Rejection> {
         match &*self.0 {
             Failure::Rejected { rejection, .. } => Some(rejection),
@@ -339,7 +342,7 @@ impl DerefMut for Error {
 }
 
 impl From<json::Error> for Error {
-    /// Makes the error of a client's body that could not be read.
+    /// Creates the error for a client's body that could not be read.
     fn from(error: json::Error) -> Self {
         if error.is_syntax() { Self::not_json(&error) } else { Self::invalid(error.to_string()) }
     }

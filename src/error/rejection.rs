@@ -1,8 +1,8 @@
-//! Refusal of a request by an upstream, as data, and the words that a client reads of it.
+//! Refusal of a request by an upstream, as data, and the error message that the client gets.
 //!
-//! `upstream_error` reads it once. A second request leaves out what its [`Reason`]s name, a later
-//! one what is remembered of them, and the client reads what [`Rejection::to_client`] makes of
-//! them.
+//! The module `upstream_error` fills a [`Rejection`] once. Its [`Reason`]s decide what a retry
+//! leaves out, and what later requests leave out. [`Rejection::to_client`] makes the client's error
+//! from it.
 
 use super::{Details, ErrorKind, Fault};
 use crate::StopReason;
@@ -11,168 +11,174 @@ use crate::text::words;
 /// Refusal of a request by an upstream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Rejection {
-    /// HTTP status of the upstream, or the status that its words and codes stand for.
+    /// HTTP status of the upstream, or the status that its error codes and message stand for.
     pub(crate) status: u16,
-    /// `details.error_code`, on which clients act.
+    /// Value of `details.error_code`, which some clients act on.
     pub(crate) code: Option<String>,
-    /// The upstream's `code` and `type`, for the log.
+    /// Values of the upstream's `code` and `type`, for the log.
     pub(crate) codes: Vec<String>,
-    /// The upstream's words, without credentials; empty if it has no words.
+    /// Error message of the upstream, without credentials; empty if there is none.
     pub(crate) message: String,
-    /// Name of the parameter that the error gives beside its words.
+    /// Name of the parameter that the error states in addition to its message.
     pub(crate) parameter: Option<String>,
-    /// Number of seconds until the upstream takes a request again.
+    /// Number of seconds after which the upstream accepts a request again.
     pub(crate) retry_after: Option<u64>,
-    /// Meanings of the words and codes, the surest first. A server may mean several: "content must
-    /// be a string" is about an image, or about `null`.
+    /// Meanings of the error's message and codes, most certain first. A server may mean several:
+    /// "content must be a string" is about an image, or about `null`.
     pub(crate) reasons: Vec<Reason>,
-    /// True if the upstream got the gateway's own credential.
+    /// True if the upstream got the gateway's own credential, not the client's.
     pub(crate) of_gateway: bool,
-    /// True if the cause is more than model and parameter: another parameter, credit, one block.
+    /// True if the cause depends on more than model and parameter, such as another parameter,
+    /// credit or a single block.
     pub(crate) is_passing: bool,
 }
 
-/// Meaning of an upstream's error.
+/// Meaning of an upstream's error, as far as Creole recognizes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Reason {
-    /// The gateway's own credential is wrong.
+    /// Wrong credential, which is the gateway's own.
     GatewayKey,
-    /// The account is empty; `hidden`: it is the gateway's, and the words are not for clients.
+    /// Account without credit. `hidden`: the account is the gateway's, so the upstream's message is
+    /// not for clients.
     Unpaid { hidden: bool },
-    /// The request alone has more tokens than the account may send in a minute or a day.
+    /// Rate limit that is smaller than this single request: fewer tokens per minute or day than the
+    /// request has.
     RateTooLow(ContextLimit),
-    /// The operator's address of the upstream leads elsewhere.
+    /// Wrong address of the upstream in the configuration: it leads to another server or path.
     WrongAddress(WrongAddress),
-    /// Prompt, or prompt and answer together, are too long.
+    /// Prompt, or prompt and answer together, that exceed the context window.
     ContextTooLong(ContextLimit),
-    /// The limit of the answer is higher than the model's.
+    /// Requested limit of the answer that is higher than the model's maximum.
     AnswerTooLong { wanted: u64, most: u64, model: String },
-    /// The answer may have at most this number of tokens.
+    /// Maximum number of tokens that the answer may have.
     AnswerLimit(u64),
-    /// The limit of the answer is too low for a word.
+    /// Requested limit of the answer that is too low for even one word.
     AnswerTooShort,
-    /// The provider's filter refused the prompt.
+    /// Prompt that the provider's content filter refused.
     Filter,
-    /// The upstream's words are those of the real API, which clients know.
+    /// Error message in the words of Anthropic's API, which clients know.
     ClientsWords,
-    /// The upstream's words name the effort, whatever they say of it.
+    /// Error message that names the effort of reasoning, whatever the complaint.
     EffortNamed,
-    /// A message of the system may not stand where it does.
+    /// System message at a position where the upstream allows none.
     SystemRole,
-    /// `adaptive` is refused as `thinking.type`.
+    /// Value `adaptive` of `thinking.type`, which is refused.
     AdaptiveThinking,
-    /// The schema of the tool at this position among the client's is refused.
+    /// Schema of a tool, which is refused; the number is the tool's position in the client's
+    /// request.
     ToolSchema(usize),
-    /// Calls and results are not paired as the upstream wants.
+    /// Pairing of calls and results, which the upstream refuses.
     Pairing,
-    /// `null` as the content of a message with calls.
+    /// Content `null` of a message with calls, which is refused.
     NullContent,
-    /// An empty text as the content of a message with calls.
+    /// Empty text as the content of a message with calls, which is refused.
     EmptyContent,
-    /// Documents, of which the model takes none.
+    /// Documents, which the model does not support.
     Documents,
-    /// Images, of which the model takes none.
+    /// Images, which the model does not support.
     Images,
-    /// Image that is refused, one of several, or the number of images.
+    /// Single image that is refused, or the number of images.
     OneImage,
-    /// `response_format`
+    /// Parameter `response_format`, which is refused.
     ResponseFormat,
-    /// Reasoning in the history.
+    /// Reasoning in the history, which is refused.
     Reasoning,
-    /// Reasoning in the history of this conversation, which the upstream can no longer read, or
-    /// misses the item behind it: its first block in the client's request.
+    /// Reasoning in the history of this conversation that the upstream can no longer read, or whose
+    /// following item is missing. `block` is its first block in the client's request.
     ReasoningUnread { block: String },
-    /// `stream_options`
+    /// Parameter `stream_options`, which is refused.
     StreamOptions,
-    /// Neighbouring messages of one role, or a beginning that is not the user's.
+    /// Adjacent messages with the same role, or a first message that is not the user's.
     Neighbours,
-    /// There are more than this number of stop sequences.
+    /// Number of stop sequences, of which the upstream allows only this many.
     StopCount(usize),
-    /// The effort: the values that would be taken, and whether the words name some value.
+    /// Effort of reasoning, which is refused: the values that are allowed, and whether the message
+    /// names any value.
     Effort { taken: Vec<&'static str>, names_value: bool },
-    /// Another parameter is refused.
+    /// Parameter of another kind, which is refused.
     Parameter(Parameter),
-    /// Complaint of pydantic that a server writes as Python does, here as `PATH: MESSAGE`.
+    /// Validation error of pydantic that a server formats like Python, here as `PATH: MESSAGE`.
     Complaint(String),
 }
 
-/// A parameter that a server does not know, or of which it refuses this value.
+/// Parameter that a server does not know, or whose value it refuses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parameter {
-    /// The name of the answer's limit: `max_tokens` or `max_completion_tokens`.
+    /// Name of the parameter that limits the answer: `max_tokens` or `max_completion_tokens`.
     MaxTokensField,
-    /// Any setting that tells the model to think, although it cannot.
+    /// Setting that enables thinking, for a model that cannot think.
     Thinking,
-    /// Switch of thinking.
+    /// Setting that switches thinking on or off.
     ThinkingSwitch,
-    /// Limit on the amount of thinking.
+    /// Limit on the number of thinking tokens.
     ThinkingBudget,
-    /// `temperature` or `top_p`
+    /// Parameter `temperature` or `top_p`.
     Sampling,
-    /// `top_k`
+    /// Parameter `top_k`.
     TopK,
-    /// `stop`
+    /// Parameter `stop` (stop sequences).
     Stop,
-    /// `parallel_tool_calls`
+    /// Parameter `parallel_tool_calls`.
     ParallelToolCalls,
-    /// `prompt_cache_key`
+    /// Parameter `prompt_cache_key`.
     PromptCacheKey,
-    /// `service_tier`
+    /// Parameter `service_tier`.
     ServiceTier,
-    /// `user` or `safety_identifier`
+    /// Parameter `user` or `safety_identifier`.
     User,
-    /// Responses: `reasoning.summary`
+    /// Parameter `reasoning.summary` of the Responses API.
     ReasoningSummary,
-    /// Responses: `include`, or encrypted reasoning in it
+    /// Parameter `include` of the Responses API, or encrypted reasoning in its value.
     Include,
-    /// Responses: `max_output_tokens`
+    /// Parameter `max_output_tokens` of the Responses API.
     OutputLimit,
-    /// Responses: `store`
+    /// Parameter `store` of the Responses API.
     Store,
-    /// Responses: `phase` of a message
+    /// Member `phase` of a message in the Responses API.
     Phase,
 }
 
-/// Kind of server that answers at an address that is not the API's.
+/// Kind of server at an address that is not the API's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WrongAddress {
-    /// A server without this path, or one that redirects it.
+    /// Server that does not have this path, or redirects it.
     NoPath,
     /// Server that sends a web page instead of an answer.
     OfPages,
-    /// A server that waits for TLS.
+    /// Server that expects TLS.
     WantsTls,
 }
 
-/// Tokens of a request that has too many, as far as the upstream gives numbers.
+/// Token counts of a request that is too long, as far as the upstream states numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ContextLimit {
-    /// No numbers that fit together.
+    /// Counts are unknown: the numbers are missing or inconsistent.
     Unknown,
-    /// The prompt alone is longer than the window.
+    /// Prompt that alone exceeds the context window.
     Prompt { prompt: u64, window: u64 },
-    /// The prompt fits, and not with the answer.
+    /// Prompt that fits into the context window, but not together with the answer.
     Sum { prompt: u64, answer: u64, window: u64 },
 }
 
-/// Words of the real API for a prompt that is too long, where no numbers are known.
+/// Message of Anthropic's API for a prompt that is too long, if no numbers are known.
 const TOO_LONG: &str = "prompt is too long";
 
-/// Words of the real API behind which Claude Code reads `PROMPT + ANSWER > WINDOW`.
+/// Message of Anthropic's API after which Claude Code reads `PROMPT + ANSWER > WINDOW`.
 pub(crate) const NO_SPACE: &str = "input length and `max_tokens` exceed context limit:";
 
-/// Words of the real API before the number of tokens that were wanted.
+/// Part of a message of Anthropic's API before the number of requested tokens.
 pub(crate) const MAX_TOKENS: &str = "max_tokens: ";
 
-/// Words of the real API between the maximum number of output tokens and the model's name.
+/// Part of a message of Anthropic's API between the maximum number of output tokens and the model's
+/// name.
 pub(crate) const OF_OUTPUT: &str = ", which is the maximum allowed number of output tokens for ";
 
-/// Message where an upstream refuses the gateway's own key because its account is empty. Claude
-/// Code looks for these words.
+/// Error message for an upstream that refuses the gateway's own key because its account is empty.
+/// Claude Code searches for these words.
 pub(crate) const UNPAID: &str = "The gateway's credit balance is too low at the upstream.";
 
 impl ContextLimit {
-    /// Returns the real API's words.
+    /// Returns the message of Anthropic's API for this limit.
     fn words(self) -> String {
         match self {
             Self::Unknown => TOO_LONG.to_owned(),
@@ -187,7 +193,8 @@ impl ContextLimit {
 }
 
 impl WrongAddress {
-    /// Returns the client's message. A page's words alone, `Please log in`, would read as Creole's.
+    /// Returns the client's error message. The text of a web page alone, such as `Please log in`,
+    /// would seem to be Creole's.
     fn words(self, upstreams: &str) -> String {
         match self {
             Self::NoPath => upstreams.to_owned(),
@@ -196,7 +203,7 @@ impl WrongAddress {
         }
     }
 
-    /// Returns the client's message once it is known where the request went.
+    /// Returns the client's error message with the path and the name of the upstream.
     pub(crate) fn words_with(self, path: &str, status: u16, upstream: &str, words: &str) -> String {
         let own = match self {
             Self::NoPath => format!(
@@ -214,7 +221,8 @@ impl WrongAddress {
 }
 
 impl Rejection {
-    /// Returns fault and details: the one map from reasons and status to status, type and words.
+    /// Returns the party at fault and the client's error details. This is the only mapping from
+    /// reasons and upstream status to the client's status, type and message.
     pub(super) fn to_client(&self) -> (Fault, Details) {
         let decided = self.reasons.iter().find_map(|reason| self.by_reason(reason));
         let (fault, mut details) = decided.unwrap_or_else(|| {
@@ -231,7 +239,8 @@ impl Rejection {
         (fault, details)
     }
 
-    /// Returns fault and details where a reason decides them, and not the status.
+    /// Returns the party at fault and the details, if this reason decides them regardless of the
+    /// status.
     fn by_reason(&self, reason: &Reason) -> Option<(Fault, Details)> {
         let final_error = |fault, kind: ErrorKind, message| {
             (fault, Details { should_retry: Some(false), ..Details::new(kind, message) })
@@ -279,7 +288,7 @@ impl Rejection {
         }
     }
 
-    /// Returns the upstream's words, or its status.
+    /// Returns the upstream's error message, or its status if there is no message.
     pub(crate) fn words(&self) -> String {
         match self.message.as_str() {
             // As `u64`, because no other number of 16 bits is written.
@@ -288,7 +297,8 @@ impl Rejection {
         }
     }
 
-    /// Returns the real API's words with the upstream's behind, unless these are the real API's.
+    /// Returns `words`, a message of Anthropic's API, followed by the upstream's message. If the
+    /// upstream's message already contains those words, it is returned alone.
     fn behind(&self, words: &str) -> String {
         match self.message.as_str() {
             "" => words.to_owned(),
@@ -301,7 +311,8 @@ impl Rejection {
         }
     }
 
-    /// Returns the upstream's words, for the log, where the client gets others that say less.
+    /// Returns the upstream's error message for the log, if the client gets a less specific
+    /// message.
     pub(crate) fn hidden(&self) -> Option<&str> {
         let hides = |reason: &Reason| {
             matches!(
@@ -312,7 +323,8 @@ impl Rejection {
         self.reasons.iter().any(hides).then_some(&*self.message)
     }
 
-    /// Returns Creole's own words for the log, out of the client's message, without the upstream's.
+    /// Returns the error's reason for the log in Creole's own words, without the upstream's
+    /// message.
     pub(super) fn reason_for_log(&self, message: &str) -> String {
         let known = self.reasons.iter().find_map(|reason| match reason {
             Reason::WrongAddress(_) => {
@@ -328,7 +340,7 @@ impl Rejection {
         known.unwrap_or_else(|| self.status_for_log())
     }
 
-    /// Returns Creole's words for the upstream's status, for the log.
+    /// Returns the meaning of the upstream's status for the log, in Creole's own words.
     fn status_for_log(&self) -> String {
         let status = u64::from(self.status);
         match of_status(self.status).0 {
@@ -345,7 +357,7 @@ impl Rejection {
         }
     }
 
-    /// Returns the kind of server at the operator's address, where it is not the API.
+    /// Returns the kind of server at the configured address, if it is not the API.
     pub(crate) fn wrong_address(&self) -> Option<WrongAddress> {
         self.reasons.iter().find_map(|reason| match reason {
             Reason::WrongAddress(wrong) => Some(*wrong),
@@ -353,8 +365,8 @@ impl Rejection {
         })
     }
 
-    /// Returns the `stop_reason` where the refusal is an answer without content: a content filter
-    /// refused the prompt, or `max_tokens` is too low for a word.
+    /// Returns the `stop_reason`, if the refusal counts as an answer without content: a content
+    /// filter refused the prompt, or `max_tokens` is too low for a word.
     #[must_use]
     pub(crate) fn stop_reason(&self) -> Option<StopReason> {
         self.reasons.iter().find_map(|reason| match reason {
@@ -364,8 +376,8 @@ impl Rejection {
         })
     }
 
-    /// Returns words by which Claude Code mends a request and sends it again. To all clients they
-    /// name what they have sent: the upstream names what Creole made of it.
+    /// Returns an error message by which Claude Code repairs its request and retries. It names the
+    /// parts of the client's request, while the upstream's message names parts of Creole's request.
     pub(crate) fn in_clients_words(&self) -> Option<String> {
         let is_known = |reason: &Reason| {
             matches!(
@@ -410,10 +422,10 @@ impl Rejection {
     }
 }
 
-/// Longest message for the client, in characters.
+/// Maximum length of an error message for the client, in characters.
 pub(crate) const MESSAGE_CHARS_MAX: usize = 2_000;
 
-/// Cuts a message to the length that a person reads.
+/// Cuts an error message to the maximum length.
 pub(crate) fn cut(message: &mut String) {
     if let Some((at, _)) = message.char_indices().nth(MESSAGE_CHARS_MAX) {
         words::truncate(message, at);
@@ -421,7 +433,7 @@ pub(crate) fn cut(message: &mut String) {
     }
 }
 
-/// Returns kind and status for the client, by the upstream's status alone.
+/// Returns the error type and status for the client, by the upstream's status alone.
 #[must_use]
 pub(crate) fn of_status(status: u16) -> (ErrorKind, u16) {
     match status {

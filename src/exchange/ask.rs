@@ -1,10 +1,11 @@
-//! Open question of an exchange: a call whose answer is no message for the client, but a count, a
-//! list of models, or what a step asked for. Its answer is collected as a whole.
+//! Auxiliary call of an exchange: its answer is not a message for the client, but a token count, a
+//! list of models, or data for a step. The answer is collected as a whole before it is read.
 //!
-//! Questions for models are requests of Creole's own, and none of the client's. Of its headers only
-//! the trace goes along, with the count of hosts that were passed, and the credential, with the
-//! beta of its kind, if that is what the upstream wants. With several upstreams the configuration
-//! refuses the latter (`config/named_model.rs`): the client may have sent it for another one.
+//! Auxiliary calls to models are requests of Creole, not of the client. Of the client's headers
+//! they carry only the trace, the count of proxy hops, and, if the upstream uses the client's
+//! credential, the credential with its beta. With several upstreams the configuration forbids
+//! forwarding the credential (`config/named_model.rs`): the client may have sent the credential for
+//! another upstream.
 
 use super::body::{first_of_body, is_whole};
 use super::count::{self, Count};
@@ -27,28 +28,28 @@ use crate::steps::{Came, ModelAnswer, ModelQuestion, Nothing, ReadLimits, WebAns
 use crate::text::words;
 use crate::upstream_error;
 
-/// Maximum number of requests for one answer: a server may refuse a parameter, and then a second
-/// one.
+/// Maximum number of requests for one model answer: a server may refuse one parameter, and then a
+/// second one.
 const REQUESTS_MAX: usize = 3;
 
-/// Asker of a question.
+/// Origin of an auxiliary call: the client, or a step of the exchange.
 #[derive(Debug)]
 pub(super) enum Asker {
-    /// A client that wants a count of tokens of an upstream of this protocol.
+    /// Client request for a token count, answered by an upstream of the given protocol.
     Count(Count, Protocol, Box<RequestContext>),
-    /// A client that wants the names of the upstream's models.
+    /// Client request for the list of the upstream's models.
     Models(ListFor),
-    /// A step, of a model at an upstream of this protocol.
+    /// Step that asks a model, at an upstream of the given protocol.
     Model(Protocol, Box<RequestContext>),
-    /// A step, of a server on the web.
+    /// Step that fetches something from a web server.
     Web,
 }
 
-/// Question, and what has come of its answer.
+/// Auxiliary call, and the part of its answer received up to now.
 #[derive(Debug)]
 pub(super) struct Ask {
     asker: Asker,
-    /// Head of the answer.
+    /// Head of the answer, once received.
     head: Option<AskHead>,
     body: Vec<u8>,
 }
@@ -56,7 +57,7 @@ pub(super) struct Ask {
 #[derive(Debug)]
 struct AskHead {
     status: u16,
-    /// Address to which a redirection leads.
+    /// Target of a redirection, from the `location` header.
     location: Option<String>,
     limits: ReadLimits,
 }
@@ -66,7 +67,7 @@ impl Ask {
         Self { asker, head: None, body: Vec::new() }
     }
 
-    /// Returns true if the answer is the client's reply.
+    /// Returns true if the answer becomes the client's response.
     pub(super) fn is_of_client(&self) -> bool {
         matches!(self.asker, Asker::Count(..) | Asker::Models(_))
     }
@@ -80,7 +81,7 @@ impl Ask {
         self.body.len()
     }
 
-    /// Returns how many bytes of the answer are still read.
+    /// Returns the maximum number of further answer bytes to read.
     fn bytes_left(&self) -> usize {
         let Some(head) = &self.head else { return usize::MAX };
         debug_assert!(self.body.len() <= head.limits.bytes_max, "a piece was not cut at the limit");
@@ -89,15 +90,15 @@ impl Ask {
 }
 
 impl Exchange {
-    /// Takes the head of the answer to the open question. Returns false if there is no such
-    /// question.
+    /// Handles the head of the answer to the auxiliary call. Returns false if no auxiliary call is
+    /// open.
     pub(super) fn handle_ask_head(&mut self, status: u16, headers: &[Header], now: Millis) -> bool {
         let Some(ask) = self.state.ask_mut() else { return false };
         if ask.has_head() {
             return true;
         }
         if matches!(&ask.asker, Asker::Count(count, ..) if !count.takes(status)) {
-            // It is the error of a request like any other.
+            // The status is the error of a request like any other.
             if let Some(Ask { asker: Asker::Count(_, protocol, context), .. }) =
                 self.state.take_ask()
             {
@@ -120,9 +121,9 @@ impl Exchange {
         ask.head = Some(AskHead { status, location, limits });
         let is_list = matches!(ask.asker, Asker::Models(_));
         if !ask.is_of_client() {
-            // Nothing of it is the client's, and its time goes on.
+            // The client gets no byte of this answer, and the step's timeout keeps running.
             if limits.bytes_max == 0 {
-                // The head says all. A body that is announced may never come.
+                // The status and headers suffice. An announced body may never come.
                 self.end_ask(End::Complete, true, now);
             }
             return true;
@@ -133,18 +134,19 @@ impl Exchange {
         if !is_list {
             self.report.upstream_request_id = headers::request_id(headers).map(str::to_owned);
             self.watchdog.head(true, now);
-            // The status decides already; the body only adds words, so it is not waited for long.
+            // The status decides the result; the body only adds text, so the wait for the body is
+            // short.
             self.watchdog.ending(Ending::Sure, now);
         }
         true
     }
 
-    /// Takes a piece of the answer to the open question. Returns false if there is no such
-    /// question.
+    /// Handles a piece of the body of the answer to the auxiliary call. Returns false if no
+    /// auxiliary call is open.
     pub(super) fn handle_ask_piece(&mut self, piece: &[u8], now: Millis) -> bool {
         let Some(ask) = self.state.ask_mut() else { return false };
         if !ask.has_head() {
-            // Without a head, nobody knows how much of it to read.
+            // The number of bytes to read is unknown while the head is missing.
             return true;
         }
         self.watchdog.byte(now);
@@ -165,8 +167,8 @@ impl Exchange {
         true
     }
 
-    /// Ends the open question with what has come. `is_cut`: the answer goes on with what nobody
-    /// reads.
+    /// Ends the auxiliary call with the answer received up to now. `is_cut`: the upstream goes on
+    /// sending bytes that are not read.
     pub(super) fn end_ask(&mut self, end: End, is_cut: bool, now: Millis) {
         let Some(Ask { asker, head, body }) = self.state.take_ask() else { return };
         let came = match (asker, head) {
@@ -186,7 +188,7 @@ impl Exchange {
             (Asker::Web, Some(AskHead { status, location, .. })) => {
                 Came::Web(WebAnswer { status, location, body, is_whole: end == End::Complete })
             }
-            // What is missing could be what matters.
+            // The missing part could be the important part.
             (Asker::Model(..), _) if end == End::Aborted => Came::Nothing(Nothing::BrokeOff),
             (Asker::Model(protocol, context), Some(head)) => {
                 match self.read_model(protocol, head.status, &body, &context) {
@@ -219,8 +221,8 @@ impl Exchange {
         self.answer_json(body);
     }
 
-    /// Ends a count or a list of models, which can be answered without the upstream. Other
-    /// questions, and a count of which the head has come, go on.
+    /// Ends a token count or a list of models without the upstream's answer. Calls of steps, and a
+    /// count whose head was received, stay open.
     pub(super) fn end_without_upstream(&mut self, now: Millis) {
         let is_over = self.state.ask_open().is_some_and(|ask| match ask.asker {
             Asker::Models(_) => true,
@@ -232,7 +234,7 @@ impl Exchange {
         }
     }
 
-    /// Writes the call for a model; returns nothing if there can be none.
+    /// Builds the call to a model for a step; returns `None` if the request cannot be written.
     pub(super) fn model_call(
         &self,
         question: &ModelQuestion<'_>,
@@ -248,7 +250,7 @@ impl Exchange {
         Some((Call { upstream, path, headers, body, fetch: None }, context))
     }
 
-    /// Reads a model's answer, in the protocol of its upstream.
+    /// Reads a model's answer to a step, in the protocol of the upstream.
     fn read_model(
         &self,
         protocol: Protocol,
@@ -260,11 +262,11 @@ impl Exchange {
             return Err(upstream_error::from_upstream(status, body, context));
         }
         let (mut context, settings) = (Box::new(context.clone()), &self.config.settings);
-        // What a model only thinks is not what it says.
+        // Reasoning text of the model is not its answer.
         context.profile.reasoning_only = ReasoningOnly::Keep;
         let mut answer = protocols::answer(protocol, context, settings, self.ids);
         let mut message = Vec::new();
-        // Some servers send a stream, whatever they are asked for.
+        // Servers exist that send a stream even if the request did not ask for a stream.
         if first_of_body(body).is_some_and(is_whole) {
             answer.handle_whole(body, &mut message)?;
         } else {
@@ -280,8 +282,8 @@ impl Exchange {
         })
     }
 
-    /// Returns true if the upstream refused something that can be left out; the next request of the
-    /// step then leaves it out.
+    /// Returns true if the upstream refused a parameter that can be left out; the step's next
+    /// request then leaves the parameter out.
     fn can_ask_model_again(
         &mut self,
         protocol: Protocol,
@@ -293,7 +295,8 @@ impl Exchange {
         let Some(rejection) = error.rejection() else { return false };
         let new = rejection.reasons.iter().find_map(|reason| {
             Refused::of(reason, &rejection.message, context)
-                // Without what is asked about, there is nothing to ask.
+                // A question about images or documents is pointless without the images or
+                // documents.
                 .filter(|new| !matches!(new, Refused::Images | Refused::Documents))
                 .filter(|new| protocol.may_refuse(new, context) && !refused.contains(new))
         });
@@ -304,7 +307,7 @@ impl Exchange {
 }
 
 impl Call {
-    /// Returns the call for something on the web. None of its headers is the client's.
+    /// Builds the call that fetches something from the web. No header of the client is sent.
     pub(super) fn web(question: WebQuestion) -> Self {
         let WebQuestion { url, may_be_private, accept } = question;
         let headers = [
@@ -333,8 +336,8 @@ fn headers_for_model(client: &Client, upstream: &Upstream) -> Result<Vec<Header>
     Ok(headers)
 }
 
-/// Returns the betas that name the kind of the client's credential: Anthropic takes a token of
-/// OAuth only with one.
+/// Returns the `anthropic-beta` header with the client's `oauth-` betas: Anthropic accepts an OAuth
+/// token only with one of these betas.
 fn oauth_betas(client: &[Header]) -> Option<Header> {
     let sent = client.iter().filter(|(name, _)| name == "anthropic-beta");
     let betas = sent.flat_map(|(_, value)| value.split(',')).map(str::trim);
@@ -342,7 +345,7 @@ fn oauth_betas(client: &[Header]) -> Option<Header> {
     (!betas.is_empty()).then(|| ("anthropic-beta".to_owned(), betas.join(",")))
 }
 
-/// Returns the text of all text blocks of a message.
+/// Returns the concatenated text of all text blocks of a message.
 fn text_of(message: &[u8]) -> String {
     let message = words::lossy(message);
     let mut said = String::new();

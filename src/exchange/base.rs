@@ -1,8 +1,8 @@
-//! Base URLs of clients, which people write with a path, without one, or with a slash at the end.
+//! Base URLs of clients, which users write with a path, without a path, or with a slash at the end.
 //!
-//! SDKs put `/v1/messages` behind the base URL, clients of Chat Completions `/messages`. So one
-//! address is written `http://host`, `http://host/`, `http://host/v1` or `http://host/anthropic`,
-//! as other services have it.
+//! SDKs append `/v1/messages` to the base URL, clients of Chat Completions `/messages`. So one
+//! gateway is configured as `http://host`, `http://host/`, `http://host/v1` or
+//! `http://host/anthropic`, after the habits of other services.
 
 use std::borrow::Cow;
 
@@ -16,23 +16,24 @@ pub(super) const HINT: &str = " It serves /v1/messages and other paths below /v1
 /// `/api/anthropic` (Zhipu).
 const PREFIX: &str = "/anthropic";
 
-/// Returns true if a path is one of Creole's own, or below one, whatever the number of slashes at
-/// its end.
+/// Returns true if a path is handled by Creole: `/v1/messages`, `/v1/models` or a path below these.
 pub(super) fn is_own(path: &str) -> bool {
     ["/v1/messages", "/v1/models"].iter().any(|own| {
         path.strip_prefix(own).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     })
 }
 
-/// Removes the `/v1` of a base URL that ends so: the SDKs add `/v1/messages` behind it.
+/// Removes a doubled `/v1`, which results if the client's base URL ends in `/v1` and the SDK
+/// appends `/v1/messages`.
 pub(super) fn without_doubled(path: &str) -> &str {
     path.strip_prefix("/v1").filter(|rest| rest.starts_with("/v1/")).unwrap_or(path)
 }
 
-/// Returns the path for [`Exchange::handle_request_head`](super::Exchange::handle_request_head) of
-/// a client whose base URL has another path than it should have: none (`/messages`), `/anthropic`,
-/// or a slash at its end. The result is the path for the right base URL. This is for a host that
-/// serves nothing else outside of `/v1`; behind a proxy, `/anthropic` may be somebody's route.
+/// Corrects the path of a client with an unusual base URL, for
+/// [`Exchange::handle_request_head`](super::Exchange::handle_request_head): without `/v1`
+/// (`/messages`), with `/anthropic`, or with a slash at the end. The result is the path for the
+/// right base URL. Only for a host that serves no other service outside of `/v1`: behind a proxy,
+/// `/anthropic` may be another service's route.
 #[must_use]
 pub fn with_version(path: &str) -> Cow<'_, str> {
     let bare = words::before(path, b"?#");
@@ -45,7 +46,7 @@ pub fn with_version(path: &str) -> Cow<'_, str> {
     }
 }
 
-/// Returns the path of Creole's own that a path without a query stands for.
+/// Returns Creole's own path that is meant by a path without a query.
 fn meant(bare: &str) -> Option<String> {
     let single = with_single_slashes(bare);
     let (below, has_prefix) = match without_prefix(&single) {
@@ -56,7 +57,7 @@ fn meant(bare: &str) -> Option<String> {
         return Some(["/", below.trim_start_matches('/')].concat());
     }
     let below = without_doubled(below);
-    // `/messages/batches` without a version may be anybody's.
+    // Any service may own `/messages/batches` without a version.
     let lacks_version =
         matches!(words::trim_end(below, b"/"), "/messages" | "/messages/count_tokens" | "/models")
             || below.starts_with("/models/");
@@ -66,9 +67,9 @@ fn meant(bare: &str) -> Option<String> {
     is_own(below).then(|| below.to_owned())
 }
 
-/// Returns the path behind a base path that ends in [`PREFIX`].
+/// Returns the part of a path after a base path that ends in [`PREFIX`].
 fn without_prefix(path: &str) -> Option<&str> {
-    // An upstream may have such a path.
+    // An upstream's path may contain the prefix.
     if path.starts_with("/v1/") {
         return None;
     }

@@ -1,5 +1,5 @@
-//! Calls of an exchange for the client's answer, a count or a list of models. A round begins with
-//! the first, a question with the others.
+//! Upstream calls of an exchange: for the client's answer (a round), for a token count or for a
+//! list of models (auxiliary calls).
 
 use super::ask::{Ask, Asker};
 use super::count::{self, Count};
@@ -19,8 +19,8 @@ use crate::protocols::{self, CountRequest, Translated};
 use crate::text::words;
 
 impl Exchange {
-    /// Returns the call that is due: for a question of a step, the first to the upstream, or
-    /// another one without what that refused.
+    /// Returns the due call: a step's question, the first call of the upstream, or a retry without
+    /// the part that the upstream refused.
     pub fn poll_call(&mut self, now: Millis) -> Option<Call> {
         let due = self.state.take_due()?;
         if self.steps.is_behind() {
@@ -41,7 +41,7 @@ impl Exchange {
     }
 
     fn first_call(&mut self, body: &mut Vec<u8>, now: Millis) -> Result<Option<Call>, Error> {
-        // What a step has written may have a few words more than the client may send.
+        // A body rewritten by a step may be slightly larger than the client may send.
         let is_new = !self.steps.has_begun();
         if is_new && body.len() > self.config.settings.request_bytes_max {
             return Err(request_too_large());
@@ -104,8 +104,8 @@ impl Exchange {
         }
     }
 
-    /// Makes the call after a refusal. If there is no other request to send, tells the client of
-    /// the refusal.
+    /// Builds the call after a refusal. If no changed request can be sent, the client gets the
+    /// upstream's error.
     fn next_call(&mut self, refusal: Refusal, body: &[u8], now: Millis) -> Option<Call> {
         if let Some(request) =
             words::utf8(body).and_then(|text| self.without_refused(&refusal, text))
@@ -119,7 +119,7 @@ impl Exchange {
         None
     }
 
-    /// Begins a round with this request.
+    /// Builds the upstream call for the client's answer, or for a token count if `count` is given.
     fn call(
         &mut self,
         request: RoundRequest,
@@ -136,7 +136,7 @@ impl Exchange {
         self.report.upstream_model.clone_from(&context.upstream_model);
         let bytes = &mut self.report.upstream_request_bytes;
         *bytes = bytes.saturating_add(body.len());
-        // A count is made at once, and can be estimated.
+        // Counting takes no long time, and a count can be estimated.
         let is_patient = count.is_none() && (!context.stream || self.can.ping == Pings::Sent);
         let pings = self.can.ping != Pings::No;
         let timeout_ms = self.config.settings.first_byte_after_ms(pings, is_patient);
@@ -151,7 +151,7 @@ impl Exchange {
         Ok(Call { upstream, path, headers, body, fetch: None })
     }
 
-    /// Writes the question for the upstream's tokenizer, or answers with an estimate.
+    /// Builds the call of the upstream's tokenizer, or answers with an estimate.
     fn count_tokens(&mut self, text: &str, now: Millis) -> Result<Option<Call>, Error> {
         let estimate = match protocols::count_tokens(text, &self.config) {
             Ok(estimate) => estimate,
@@ -163,7 +163,7 @@ impl Exchange {
         let question = protocols::count_request(text, &self.config, &self.client.headers);
         if let Some(CountRequest { upstream, body, beside, may_be_older, context }) = question {
             self.note(&context);
-            // They come with the request that is counted.
+            // The new tool results come again with the request that is counted.
             self.report.counts.new_results = 0;
             self.report.upstream.clone_from(&upstream);
             let count = Count { estimate, beside, may_be_older };
@@ -175,8 +175,8 @@ impl Exchange {
         Ok(None)
     }
 
-    /// Writes the question for the upstream's models. Where it cannot be asked, answers with an
-    /// empty list.
+    /// Builds the call that lists the upstream's models. If the upstream cannot be called, answers
+    /// with an empty list.
     fn list_models(&mut self, list_for: ListFor, now: Millis) -> Option<Call> {
         let upstream = self.config.first_upstream();
         let headers = upstream.and_then(|upstream| self.upstream_headers(upstream, false).ok());
@@ -186,7 +186,7 @@ impl Exchange {
             return None;
         };
         let (path, upstream) = (self.upstream_path(upstream), upstream.name.clone());
-        // There is no content.
+        // The request has no content.
         headers.retain(|(name, _)| name != "content-type");
         self.report.upstream.clone_from(&upstream);
         self.watchdog.start(LIST_TIMEOUT_MS, now);

@@ -1,5 +1,5 @@
-//! Changes that upstreams asked for in single conversations. An upstream refuses the same in each
-//! request of the conversation, and this says nothing of other conversations.
+//! Changes that upstreams asked for in single conversations. An upstream repeats the refusal for
+//! each request of the conversation, but the refusal does not apply to further conversations.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
@@ -7,26 +7,27 @@ use crate::Millis;
 use crate::error::Rejection;
 use crate::protocols::Refused;
 
-/// Time for which a change is made in a conversation. After it, the server may be another one.
+/// Time for which a change is applied to a conversation, in ms. Afterwards another server may
+/// answer at the same address.
 const REMEMBERED_MS: Millis = 10 * 60_000;
 
-/// Time for which a change is made that is about one image, or about the load of this moment.
+/// Time for which a change is applied that concerns one image or the current load, in ms.
 const BRIEFLY_MS: Millis = 60_000;
 
-/// Maximum number of conversations; beyond it, the client that has most of them loses its oldest
-/// one.
+/// Maximum number of conversations; beyond this number, the client with the largest number of
+/// conversations loses its oldest conversation.
 const CONVERSATIONS_MAX: usize = 256;
 
-/// Maximum number of changes of a conversation; beyond it, the oldest is forgotten.
+/// Maximum number of changes of a conversation; beyond this number, the oldest change is forgotten.
 const CHANGES_MAX: usize = 16;
 
-/// Maximum number of refusals of a conversation which its client is told to answer with another
-/// request; and how many of these may have only a name as evidence for the change.
+/// Maximum number of refusals of a conversation after which the client is told to retry.
+/// `NAMED_MAX` limits those refusals whose only evidence for the change is a name.
 const ASKED_MAX: usize = 4;
 const NAMED_MAX: usize = 2;
 
-/// Identity of a conversation of one client with one model. Of clients and conversations nothing
-/// but keyed hashes is kept.
+/// Identity of a conversation of one client with one model. Only keyed hashes of the client and the
+/// conversation are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ConversationId {
     client: u64,
@@ -46,7 +47,7 @@ impl ConversationId {
     }
 }
 
-/// Conversations of which something is remembered, the oldest first.
+/// Conversations with remembered refusals of upstreams, the oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Conversations(Vec<Conversation>);
 
@@ -54,20 +55,20 @@ pub(super) struct Conversations(Vec<Conversation>);
 struct Conversation {
     id: ConversationId,
     changes: Vec<Known>,
-    /// Refusal for which the next request of the conversation decides the change.
+    /// Refusal for which the conversation's next request chooses the change.
     pending: Option<Box<Rejection>>,
-    /// Refusals for which the client was told to send the conversation again.
+    /// Refusals after which the client was asked to send the conversation again.
     asked: Vec<Asked>,
     until: Millis,
 }
 
-/// Change that was made in a conversation, and what is known of its effect.
+/// Change that was made in a conversation, and whether the change helped.
 #[derive(Clone, Debug)]
 pub(super) struct Known {
     pub(super) change: Refused,
-    /// Hash of the words of the refusal that asked for the change.
+    /// Hash of the error text that asked for the change.
     pub(super) words: u64,
-    /// True if a request with this change was refused in the same words.
+    /// True if a request with this change was refused with the same error text.
     pub(super) is_useless: bool,
     until: Millis,
 }
@@ -79,7 +80,7 @@ struct Asked {
     until: Millis,
 }
 
-/// Duration of a change: [`REMEMBERED_MS`] or [`BRIEFLY_MS`].
+/// Duration for which a change is remembered: [`REMEMBERED_MS`] or [`BRIEFLY_MS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lasts {
     Long,
@@ -91,8 +92,8 @@ impl Conversations {
         self.0.is_empty()
     }
 
-    /// Returns the changes of a conversation, and takes the refusal that waits for its next
-    /// request.
+    /// Returns the changes of a conversation, and removes the refusal that waits for the
+    /// conversation's next request.
     pub(super) fn of(
         &mut self,
         id: ConversationId,
@@ -106,8 +107,8 @@ impl Conversations {
         (one.changes.clone(), one.pending.take())
     }
 
-    /// Keeps a refusal for the client's next request: the client is told to send the request again.
-    /// Returns false if it was told so for the same words before, or too often.
+    /// Keeps an upstream's refusal until the client's retry, which the client is asked to send.
+    /// Returns false if the client was asked before for the same error text, or too often.
     pub(super) fn ask(
         &mut self,
         id: ConversationId,
@@ -131,8 +132,8 @@ impl Conversations {
         })
     }
 
-    /// Remembers a change of the request. `lasts` says for how long it is made, from the first time
-    /// on, however often it helps.
+    /// Remembers a change of the request. `lasts` is the duration, counted from the first time the
+    /// change was made, however often the change helps.
     pub(super) fn note(
         &mut self,
         id: ConversationId,
@@ -156,8 +157,7 @@ impl Conversations {
         });
     }
 
-    /// Notes that a change is useless: a request with it was refused in the words that had asked
-    /// for it.
+    /// Marks a change as useless: a request with the change was refused with the same error text.
     pub(super) fn spurn(&mut self, id: ConversationId, change: &(Refused, u64), now: Millis) {
         self.note(id, change, Lasts::Long, now);
         self.learn(id, now, |one| {
@@ -190,11 +190,12 @@ impl Conversations {
         result
     }
 
-    /// Forgets the oldest conversation of the client that has most: one client must not push out
-    /// all others.
+    /// Removes the oldest conversation of the client with the largest number of conversations, so
+    /// that one client cannot displace all others.
     fn forget_one(&mut self) {
         let of = |client| self.0.iter().filter(|one| one.id.client == client).count();
-        // Of clients with as many, the one whose conversation is older.
+        // Among clients with equally many conversations, choose the client with the older
+        // conversation.
         let largest = self.0.iter().rev().map(|one| one.id.client).max_by_key(|client| of(*client));
         let oldest = self.0.iter().position(|one| Some(one.id.client) == largest);
         if let Some(oldest) = oldest {
@@ -203,13 +204,13 @@ impl Conversations {
     }
 }
 
-/// Returns the hash of the words of an error, without what differs each time: words with digits,
-/// such as ids of requests, but for the names in paths.
+/// Returns a hash of an error's text that is equal for repetitions of the error. Words with digits,
+/// such as request ids, are left out, but the names in parameter paths are kept.
 pub(super) fn words_of(rejection: &Rejection) -> u64 {
     let mut hasher = DefaultHasher::new();
     let has_digit = |text: &str| text.bytes().any(|byte| byte.is_ascii_digit());
     for word in rejection.message.split_ascii_whitespace() {
-        // `tools.0.name`, `messages[3].content`
+        // Paths are like `tools.0.name` or `messages[3].content`.
         let is_path = word.contains(['.', '[']);
         match has_digit(word) {
             true if is_path => word

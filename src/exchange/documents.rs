@@ -1,4 +1,4 @@
-//! Reading the PDFs of a request, on hosts that can.
+//! PDFs of a request, which are read by hosts that can extract text.
 
 use std::fmt;
 
@@ -9,18 +9,18 @@ use crate::json;
 use crate::steps::{Came, DocumentText, Question, Unread};
 use crate::text::base64;
 
-/// PDF of the client's request, whose text takes its place. It comes from anywhere: whatever it
-/// does to its reader must not reach the host.
+/// PDF of the client's request, which is replaced by its text. The PDF comes from an untrusted
+/// source: the host must isolate the reader.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Document {
-    /// Bytes that the client says are a PDF.
+    /// Bytes that the client declares to be a PDF.
     pub bytes: Vec<u8>,
-    /// End of the time for all documents of the request. After it, only a text counts that the host
-    /// has already.
+    /// Deadline for all documents of the request. Afterwards, only texts that the host has already
+    /// extracted are used.
     pub until: Millis,
 }
 
-// It is a part of a prompt.
+// The bytes are a part of a prompt.
 impl fmt::Debug for Document {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Document").field("bytes", &self.bytes.len()).finish_non_exhaustive()
@@ -28,9 +28,9 @@ impl fmt::Debug for Document {
 }
 
 impl Exchange {
-    /// Returns a document that the host must read before there is a call. A host asks for it if
-    /// [`poll_call`](Self::poll_call) gives none. Only for hosts that
-    /// [can](super::HostCan::read_documents).
+    /// Returns a document that the host must read before the upstream is called. A host polls for a
+    /// document if [`poll_call`](Self::poll_call) returns `None`. Only for hosts that [can read
+    /// documents](super::HostCan::read_documents).
     pub fn poll_document(&mut self) -> Option<Document> {
         if !self.state.is_reading() {
             return None;
@@ -44,8 +44,8 @@ impl Exchange {
         Some(Document { bytes: bytes.unwrap_or_default(), until })
     }
 
-    /// Takes the text of the document that [`poll_document`](Self::poll_document) gave, or the
-    /// reason why it cannot be read. Then [`poll_call`](Self::poll_call) goes on.
+    /// Handles the text of the document from [`poll_document`](Self::poll_document), or the reason
+    /// why the document cannot be read. The host then polls [`poll_call`](Self::poll_call) again.
     pub fn handle_document(&mut self, came: Result<DocumentText, Unread>) {
         if self.state.is_reading() {
             self.handle_came(Came::Document(came), false, 0);

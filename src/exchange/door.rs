@@ -1,4 +1,4 @@
-//! Checks of a request's head: gateway loops, client keys, and methods that may pass to an
+//! Checks of a request's head: gateway loops, client keys, and methods that may be forwarded to an
 //! upstream.
 
 use super::Exchange;
@@ -7,17 +7,18 @@ use crate::error::{Error, ErrorKind, Fault};
 use crate::headers::{self, Header};
 use crate::observe::report::Cause;
 
-/// Maximum number of hosts of Creole that a request passes. A laptop's gateway in front of a team's
-/// is two; more are a circle.
+/// Maximum number of Creole gateways that one request may pass. A local gateway in front of a
+/// team's gateway makes two; a higher number indicates a loop.
 const HOPS_MAX: u32 = 4;
 
-/// Methods that go to an upstream on paths that are not Creole's. `TRACE` would show the client
-/// what the upstream got, the operator's key included; `CONNECT` would make a tunnel with it.
+/// HTTP methods that are forwarded to an upstream on paths outside of Creole's. `TRACE` would show
+/// the client the upstream's request with the operator's key; `CONNECT` would open a tunnel with
+/// the key.
 const PASSED_METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
 impl Config {
-    /// Returns true if a client that sends these headers may come in: no client keys are
-    /// configured, or the client sent one.
+    /// Returns true if a client with these headers is authorized: no client keys are configured, or
+    /// the client sent one of the keys.
     #[must_use]
     pub fn lets_in(&self, headers: &[Header]) -> bool {
         let keys = &self.client_keys;
@@ -26,8 +27,8 @@ impl Config {
 }
 
 impl Exchange {
-    /// Checks where a request comes from: not from hosts of Creole that lead to each other, and
-    /// where clients have keys, from one of them.
+    /// Checks the sender of a request: the request must not come from a loop of Creole gateways,
+    /// and must have a client key if keys are configured.
     pub(super) fn check_caller(&mut self, headers: &[Header]) -> Result<(), Error> {
         if headers::hops(headers) >= HOPS_MAX {
             self.report.failed_by = Some(Cause::Loop);
@@ -47,14 +48,14 @@ impl Exchange {
             return Ok(());
         }
         self.report.failed_by = Some(Cause::Unauthorized);
-        // The real API's words.
+        // The messages are those of Anthropic's API.
         Err(headers::unauthorized(match headers::sent_credentials(headers).next() {
             Some(_) => "invalid x-api-key",
             None => "x-api-key header is required",
         }))
     }
 
-    /// Checks a request for a path that is not Creole's, which the host would send on.
+    /// Checks the method of a request for a path outside of Creole's, which the host would forward.
     pub(super) fn check_other(&self, method: &str) -> Result<(), Error> {
         if self.can.serve_others || PASSED_METHODS.contains(&method) {
             return Ok(());

@@ -1,6 +1,7 @@
-//! Memory of what upstreams refused of late. Clients send their settings with each request, so what
-//! a model refused once it would refuse each time: for a while, it is left out from the start. A
-//! refusal that says nothing of other conversations is remembered of its own alone.
+//! Memory of recent upstream refusals, which lets later requests leave out the refused parts from
+//! the start. Clients repeat their settings in each request, so a model would refuse the same
+//! settings each time. A refusal that applies to one conversation only is remembered for that
+//! conversation.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,26 +16,29 @@ use crate::model::request_context::RequestContext;
 use crate::protocols::Refused;
 use crate::upstream_error::evidence::Evidence;
 
-/// Time for which a refusal is remembered. After it, the server may be another one.
+/// Time for which a refusal is remembered, in ms. Afterwards another server may answer at the same
+/// address.
 const REMEMBERED_MS: Millis = 10 * 60_000;
 
-/// Maximum number of refusals that are remembered of models; beyond it, the oldest is forgotten.
+/// Maximum number of refusals remembered for models; beyond this number, the oldest refusal is
+/// forgotten.
 const REFUSALS_MAX: usize = 256;
 
-/// Maximum lengths of an error's path and of each of its codes; longer ones are not kept.
+/// Maximum length of an error's parameter path, and of each error code, in bytes; longer values are
+/// not kept.
 const PATH_BYTES_MAX: usize = 512;
 const CODE_BYTES_MAX: usize = 128;
 
-/// Maximum length of the name of a model of which something is remembered.
+/// Maximum length of a model's name for which refusals are remembered, in bytes.
 const MODEL_BYTES_MAX: usize = 256;
 
-/// Recent refusals of upstreams, for all exchanges whose configurations name the same upstreams:
-/// see [`Exchange::remember`]. Of requests it holds names of models, keyed hashes of conversations,
-/// and what an upstream said of a request that its client is told to send again, until it does.
+/// Recent refusals of upstreams, shared by all exchanges whose configurations name the same
+/// upstreams: see [`Exchange::remember`]. The memory holds model names, keyed hashes of
+/// conversations, and the upstream's error for a request that the client was asked to send again.
 #[derive(Default)]
 pub struct Refusals(Mutex<Memory>);
 
-// What an upstream said may quote a prompt.
+// An upstream's error text may quote a prompt.
 impl fmt::Debug for Refusals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Refusals").finish_non_exhaustive()
@@ -45,7 +49,7 @@ impl fmt::Debug for Refusals {
 struct Memory {
     models: Vec<Remembered>,
     conversations: Conversations,
-    /// Key of the hashes of conversations: a number that no client knows.
+    /// Secret key of the hashes of conversations: a number that no client knows.
     secret: Option<u64>,
 }
 
@@ -56,22 +60,24 @@ struct Remembered {
     until: Millis,
 }
 
-/// Requests of which an upstream refuses the same: those for one model, with or without tools.
+/// Scope of a refusal: requests for one model of an upstream, with or without tools. The upstream
+/// refuses the same part of each request in the scope.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct RefusalScope {
     upstream: String,
-    /// Model name that the client sent.
+    /// Model name sent by the client.
     model: String,
-    /// True if the request has tools: some models take an effort only without tools.
+    /// True if the request has tools: some models accept a reasoning effort only without tools.
     has_tools: bool,
 }
 
-/// Change that a rejection asks for: something that is refused and can be left out.
+/// Change that an upstream's error asks for: leaving out one refused part of the request.
 pub(super) struct FoundChange {
     pub(super) refused: Refused,
-    /// Requests of which the same is refused, if the rejection says something of others.
+    /// Scope of later requests to which the refusal also applies, if the error is not about this
+    /// request alone.
     pub(super) scope: Option<RefusalScope>,
-    /// Evidence for the change, if the words of the rejection are not known.
+    /// Evidence for the change, if the error's text is not a known one.
     pub(super) evidence: Option<Evidence>,
 }
 
@@ -83,13 +89,13 @@ impl RefusalScope {
 }
 
 /// Returns true if an error is about the request, not about a key, a rate or the server's state,
-/// which come and go.
+/// which are temporary.
 pub(super) fn is_of_request(rejection: &Rejection) -> bool {
     matches!(rejection.status, 400 | 404 | 405 | 413 | 415 | 422 | 501)
 }
 
-/// Returns true if a change would take a file that the user has just given: it may be another one
-/// than was refused.
+/// Returns true if a change would remove a file that the user has just sent, which may differ from
+/// the refused file.
 pub(super) fn is_of_new_file(change: &Refused, context: &RequestContext) -> bool {
     match change {
         Refused::Images => context.refusable.new_image,
@@ -103,7 +109,7 @@ impl Refusals {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns what is refused of requests like `sent`, in the order of the refusals.
+    /// Returns the remembered refusals that apply to the request `sent`, oldest first.
     fn of(&self, sent: &RoundRequest, now: Millis) -> Vec<Refused> {
         let remembered = &mut self.lock().models;
         remembered.retain(|one| now < one.until);
@@ -125,18 +131,18 @@ impl Refusals {
 }
 
 impl Exchange {
-    /// Makes the exchange remember what upstreams refuse, and leave out what is remembered, with
-    /// the warning that a second request would have. A host that cannot [ask
-    /// again](super::HostCan::ask_again) tells its clients to do so. Nothing is remembered in
-    /// strict mode, which leaves nothing out.
+    /// Lets the exchange remember what upstreams refuse, and leave the refused parts out of later
+    /// requests, with the same warning as after a retry. A host that cannot [ask
+    /// again](super::HostCan::ask_again) tells its clients to retry. In strict mode no refusal is
+    /// remembered, because strict mode leaves out no part of a request.
     pub fn remember(&mut self, refusals: Arc<Refusals>) {
         if !self.config.settings.strict {
             self.refusals = Some(refusals);
         }
     }
 
-    /// Removes from a request what is remembered of its model and of its conversation, as far as
-    /// that is part of it.
+    /// Removes from a request the parts that were refused before, for the model or for the
+    /// conversation.
     pub(super) fn without_remembered(
         &mut self,
         body: &str,
@@ -183,8 +189,8 @@ impl Exchange {
         sent
     }
 
-    /// Makes a change to a request. Returns false, and takes the change back, if the request stays
-    /// the same.
+    /// Leaves one refused part out of a request. Returns false, and undoes the change, if the
+    /// request stays the same.
     fn leave_out(&mut self, change: &Refused, body: &str, sent: &mut RoundRequest) -> bool {
         let mut warnings = self.steps.warnings(false);
         self.refused.push(change.clone());
@@ -202,16 +208,16 @@ impl Exchange {
         }
     }
 
-    /// Notes the conversation of a request. Most conversations are never refused anything, and need
-    /// no note.
+    /// Stores the id of the request's conversation. Most conversations meet no refusal and need no
+    /// id.
     pub(super) fn note_conversation(&mut self, upstream: &str, context: &RequestContext) {
         if let (Some(refusals), None) = (&self.refusals, self.conversation) {
             self.conversation = self.conversation_of(refusals, upstream, context);
         }
     }
 
-    /// Identifies the conversation of a request by its session or the user's first words, if either
-    /// is known.
+    /// Returns the id of the request's conversation, built from its session or the user's first
+    /// words, if either is known.
     fn conversation_of(
         &self,
         refusals: &Refusals,
@@ -226,8 +232,8 @@ impl Exchange {
         };
         let secret = *refusals.lock().secret.get_or_insert_with(|| self.ids.secret());
         let upstream = self.config.upstreams.get(name)?;
-        // The key that opens Creole's own door, else the one by which the upstream tells its
-        // clients apart.
+        // Use the client's key for Creole, else the credential by which the upstream distinguishes
+        // clients.
         let client = match &self.report.client_key {
             Some(name) => name.clone(),
             None if upstream.key.is_own() => String::new(),
@@ -239,7 +245,7 @@ impl Exchange {
         Some(ConversationId::new(secret, &client, &[name, &context.model, &named]))
     }
 
-    /// Remembers the changes of the conversation with which a request was answered.
+    /// Remembers the conversation's changes after a request with these changes was answered.
     pub(super) fn remember_help(&self, now: Millis) {
         let is_answered = self.report.upstream_status.is_some_and(|status| status < 300);
         if let (Some(refusals), Some(id), true) = (&self.refusals, self.conversation, is_answered) {
@@ -250,7 +256,7 @@ impl Exchange {
         }
     }
 
-    /// Remembers that the changes which the same words had asked for did not help.
+    /// Remembers that changes made after the same error text did not help.
     pub(super) fn remember_no_help(&mut self, rejection: &Rejection) {
         let (Some(refusals), Some(id)) = (&self.refusals, self.conversation) else { return };
         if self.own_changes.is_empty() || !is_of_request(rejection) {
@@ -263,8 +269,8 @@ impl Exchange {
         }
     }
 
-    /// Keeps a refusal until the client sends the conversation again. Returns false where that
-    /// would be of no use.
+    /// Keeps an upstream's error until the client sends the conversation again. Returns false if
+    /// keeping the error would be useless.
     pub(super) fn ask_client(&self, rejection: &Rejection, by_name: bool) -> bool {
         let (Some(refusals), Some(id)) = (&self.refusals, self.conversation) else { return false };
         let mut kept = rejection.clone();
@@ -274,8 +280,8 @@ impl Exchange {
         refusals.lock().conversations.ask(id, kept, by_name, self.report.requested_at)
     }
 
-    /// Returns the requests of which the upstream would refuse the same, if a rejection is about
-    /// more than this request.
+    /// Returns the scope of later requests that the upstream would also refuse, if an error is
+    /// about more than this request.
     pub(super) fn lasting_scope(
         &self,
         context: &RequestContext,
@@ -284,17 +290,17 @@ impl Exchange {
         refused: &Refused,
     ) -> Option<RefusalScope> {
         let is_lasting = match (reason, refused) {
-            // Those may be a matter of one conversation, image or schema.
+            // Refusals that may concern one conversation, image or schema.
             (
                 _,
                 Refused::Calls(_) | Refused::Images | Refused::Documents | Refused::ResponseFormat,
             ) => false,
-            // Or of what one conversation carries.
+            // Refusal that may concern the contents of one conversation.
             (Reason::ReasoningUnread { .. }, _) => false,
-            // Or of one effort; or of the tokens of this minute.
+            // Refusals of one effort, or because of the token rate of this minute.
             (Reason::Effort { taken, names_value: true }, _) if taken.is_empty() => false,
             (Reason::RateTooLow(_), _) => false,
-            // Other clients have prompts of their own.
+            // Prompts of further clients have different lengths.
             (_, Refused::Space(space)) if !space.is_of(context.input_tokens) => false,
             _ => !rejection.is_passing,
         };
@@ -304,7 +310,7 @@ impl Exchange {
         scope.filter(|scope| scope.model.len() <= MODEL_BYTES_MAX)
     }
 
-    /// Remembers what is refused of the requests in `scope`.
+    /// Remembers a refused part for all requests in `scope`.
     pub(super) fn memorize(&self, scope: RefusalScope, refused: &Refused) {
         if let Some(refusals) = &self.refusals {
             refusals.add(scope, refused.clone(), self.report.requested_at);

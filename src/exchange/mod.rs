@@ -1,20 +1,21 @@
-//! Exchange: one request and its response, without I/O. It is the only type that a host drives.
+//! Exchange: one client request and its response, as a state machine without I/O. `Exchange` is
+//! the only type that a host drives.
 //!
-//! There is no I/O, no clock and no entropy in here: bytes and times come in as arguments, ids come
-//! from the seed. The same arguments give the same bytes on every host.
+//! This folder has no I/O, no clock and no entropy: bytes and times are passed as arguments, and
+//! ids are derived from the seed. The same arguments give the same bytes on every host.
 //!
-//! | file | what it holds |
+//! | file | contents |
 //! |---|---|
-//! | `mod`, `seam` | what a host calls, and what goes through between the two |
-//! | `request`, `base`, `door` | the client's head: whose it is, its path, who may come in |
-//! | `pass` | requests that are not Creole's, which pass |
-//! | `calls`, `round` | the calls of upstreams; a round is one of them with what came back |
-//! | `steps`, `ask` | what is asked before the calls and behind the answer; an open question with what came of it |
-//! | `response`, `body`, `unreachable` | what comes of a call |
-//! | `state`, `watchdog` | where the exchange is, and how long that may take |
-//! | `output`, `pings` | what the client gets, and what keeps its connection open meanwhile |
-//! | `retry`, `memory`, `conversations` | what is left out after a refusal, and what is remembered of that: of a model, of a conversation |
-//! | `count`, `models` | counts of tokens, and the list of models |
+//! | `mod`, `seam` | methods that a host calls, and the types of their arguments and results |
+//! | `request`, `base`, `door` | the request head: its route and path, and the client's key |
+//! | `pass` | requests for paths that are not Creole's, which are forwarded |
+//! | `calls`, `round` | calls of upstreams; a round is a call for the client's answer |
+//! | `steps`, `ask` | steps before the calls and after the answer, and their auxiliary calls |
+//! | `response`, `body`, `unreachable` | results of a call: answer, failure or timeout |
+//! | `state`, `watchdog` | phase of the exchange, and its timeouts |
+//! | `output`, `pings` | response to the client, and pings that keep its connection open |
+//! | `retry`, `memory`, `conversations` | retries without refused parts, memory of refusals |
+//! | `count`, `models` | token counts, and the list of models |
 //! | `documents` | documents that the host reads |
 
 mod ask;
@@ -67,10 +68,10 @@ use crate::observe::warning::Warnings;
 use crate::protocols::messages::models::ListFor;
 use crate::protocols::{self, Refused, UpstreamProtocol};
 
-/// Exchange of one client's request and its response, for which a host makes calls. Each call is a
-/// round.
+/// Exchange of one client request and its response, as a state machine. A host passes events in and
+/// makes the upstream calls that are due.
 ///
-/// A host feeds what happened (`handle_…`), and then does what is due (`poll_…`), until nothing is:
+/// After each event (`handle_…`), the host polls for due actions (`poll_…`) until none is left:
 ///
 /// | after | poll |
 /// |---|---|
@@ -81,16 +82,16 @@ use crate::protocols::{self, Refused, UpstreamProtocol};
 /// | [`handle_call_body`](Self::handle_call_body), [`handle_call_end`](Self::handle_call_end), [`handle_failure`](Self::handle_failure), [`handle_timeout`](Self::handle_timeout) | [`poll_cancel`](Self::poll_cancel); [`poll_call`](Self::poll_call), if the host can [ask again](HostCan::ask_again) or fetch; [`poll_head`](Self::poll_head); [`poll_body`](Self::poll_body); [`poll_timeout`](Self::poll_timeout) |
 /// | [`handle_client_gone`](Self::handle_client_gone) | nothing: drop the call |
 ///
-/// A time runs as soon as a call is polled, since the head of its answer may never come: so
-/// [`poll_timeout`](Self::poll_timeout) comes last, after each call. There is one call at a time. A
-/// call that is due takes the place of the one before, of which nothing more is fed. A host that
-/// can ask again asks for it also when the client has some of the answer: behind pings comes the
-/// call after a refusal, behind the answer the judge's ([`Config::judge`]). Of a host that can
-/// [fetch](HostCan::fetch), images are asked for before the upstream is called, and of one that can
-/// ask again, descriptions of images ([`Config::vision`]). The head for the client is held until
-/// the first byte of the body is known, so that an error in an upstream's first event still becomes
-/// an HTTP error. A ping may begin a stream earlier. Once [`is_ended`](Self::is_ended) is true, the
-/// client has everything as soon as the host has polled it.
+/// A timeout starts as soon as a call is polled, since the head of its answer may never come. So
+/// [`poll_timeout`](Self::poll_timeout) comes last, after each call. There is at most one call at a
+/// time. A new call replaces the previous call, of which the host feeds no more events. A host that
+/// can ask again must poll for calls even after the client has received a part of the response: a
+/// retry can follow pings, and the judge's call follows the answer ([`Config::judge`]). If the host
+/// can [fetch](HostCan::fetch), calls for images come before the upstream call; if the host can ask
+/// again, calls for descriptions of images do, too ([`Config::vision`]). The head for the client is
+/// held until the first byte of the body is known, so that an error in an upstream's first event
+/// still becomes an HTTP error. A ping may begin a stream earlier. Once
+/// [`is_ended`](Self::is_ended) is true, the host's next polls return the end of the response.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -133,21 +134,22 @@ pub struct Exchange {
     state: State,
     watchdog: Watchdog,
     output: Output,
-    /// Recent refusals of upstreams, shared with other exchanges; and those that apply to this
-    /// request.
+    /// Recent refusals of upstreams, shared with other exchanges; `remembered` has the refusals
+    /// that apply to this request.
     refusals: Option<Arc<Refusals>>,
     remembered: Vec<Refused>,
-    /// Conversation of the request, if something can be remembered of it; and its own changes, with
-    /// a hash of the words that asked for them.
+    /// Id of the conversation, if refusals can be remembered for the conversation. `own_changes`
+    /// has the changes remembered for this conversation alone, each with a hash of the error text
+    /// behind the change.
     conversation: Option<ConversationId>,
     own_changes: Vec<(Refused, u64)>,
-    /// Parts that the upstream refused, and without which it was then called.
+    /// Parts of the request that the upstream refused, and that later calls leave out.
     refused: Vec<Refused>,
-    /// The first error in unknown words for which the upstream was asked again.
+    /// First upstream error with unknown text after which the upstream was called again.
     first_refusal: Option<Error>,
-    /// Number of changes for which nothing but a name spoke.
+    /// Number of changes whose only evidence was a name in the upstream's error.
     named: u32,
-    /// Steps before the calls and behind the answer.
+    /// Steps before the upstream calls and after the answer.
     steps: Steps,
 }
 
@@ -164,18 +166,18 @@ impl fmt::Debug for Exchange {
     }
 }
 
-/// Parts of the client's request that are kept.
+/// Parts of the client's request that are kept until the exchange ends.
 #[derive(Default)]
 struct Client {
     path: Path,
     headers: Vec<Header>,
-    /// Id of the conversation, if some upstream is told of it.
+    /// Id of the conversation, if an upstream is configured to receive the id.
     session: Option<String>,
     /// Body of the request; empty once no upstream can be called any more.
     body: Vec<u8>,
 }
 
-/// Paths that Creole answers with the help of an upstream.
+/// Request paths for which Creole calls an upstream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Path {
     #[default]
@@ -187,8 +189,8 @@ enum Path {
 const JSON: &str = "application/json";
 
 impl Exchange {
-    /// Starts an exchange. `seed` must differ for each exchange on all replicas together: ids are
-    /// made of it.
+    /// Starts an exchange. `seed` must differ for each exchange on all replicas together, because
+    /// ids are derived from `seed`.
     #[must_use]
     pub fn new(config: Arc<Config>, seed: u128, can: HostCan) -> Self {
         let ids = Ids::new(seed);
@@ -213,7 +215,7 @@ impl Exchange {
         }
     }
 
-    /// Returns a report of what has happened so far.
+    /// Returns a report of the exchange up to now.
     #[must_use]
     pub fn report(&self) -> Report {
         let mut report = self.report.clone();
@@ -224,7 +226,7 @@ impl Exchange {
         report
     }
 
-    /// Returns the warnings of the request and of the answer so far.
+    /// Returns the warnings of the request and of the answer up to now.
     fn warnings(&self) -> Warnings {
         let mut warnings = self.report.warnings.clone();
         if let Some(answer) = self.answer() {
@@ -233,26 +235,26 @@ impl Exchange {
         warnings
     }
 
-    /// Returns the answer while it is made.
+    /// Returns the answer while the answer is translated.
     fn answer(&self) -> Option<&Answer> {
         self.state.round()?.answer()
     }
 
-    /// Adds microseconds that the host spent on this exchange to its report. The core has no clock:
-    /// whoever measures around the calls of this type tells it.
+    /// Adds to the report the microseconds that the host spent on this exchange. The core has no
+    /// clock, so the host measures the time around its calls of this type.
     pub fn add_translation_us(&mut self, spent_us: u64) {
         let sum = self.report.translation_us.unwrap_or_default().saturating_add(spent_us);
         self.report.translation_us = Some(sum);
     }
 
-    /// Returns true if the upstream has sent content: what [`Report::content_at`] says, without a
-    /// copy of the report.
+    /// Returns true if the upstream has sent content. The result equals [`Report::content_at`]
+    /// being set, without a copy of the report.
     #[must_use]
     pub fn has_content(&self) -> bool {
         self.report.content_at.is_some()
     }
 
-    /// Returns the name of the client's key, where clients have keys and it sent one of them.
+    /// Returns the name of the client's key, if clients have keys and the client sent a known one.
     #[must_use]
     pub fn client_key(&self) -> Option<&str> {
         self.report.client_key.as_deref()
@@ -264,7 +266,8 @@ impl Exchange {
         &self.config
     }
 
-    /// Takes the complete body of the request. A call, or an answer that needs none, is due then.
+    /// Handles the complete body of the request. Afterwards an upstream call is due, or an answer
+    /// without a call.
     pub fn handle_request_body(&mut self, body: Vec<u8>, now: Millis) {
         self.report.requested_at = now;
         self.report.request_bytes = body.len();
@@ -272,48 +275,50 @@ impl Exchange {
         self.state.complete();
     }
 
-    /// Ends the exchange of a client that is gone. Nothing can be sent any more.
+    /// Ends the exchange because the client has disconnected.
     pub fn handle_client_gone(&mut self, now: Millis) {
         if !self.state.is_ended() && !self.state.is_passed() {
             self.finish(Outcome::Abandoned, 499, now);
         }
     }
 
-    /// Drops the client's body, because memory is scarce: no upstream is called again.
+    /// Drops the client's body to free memory. No upstream is called again afterwards.
     pub fn forget_request_body(&mut self) {
         if !self.state.is_due() && !self.steps.is_before() {
             self.client.body = Vec::new();
         }
     }
 
-    /// Returns true if the client has everything once it has what can be polled.
+    /// Returns true if the exchange is over: the client's response is complete after the host's
+    /// next polls.
     #[must_use]
     pub fn is_ended(&self) -> bool {
         self.state.is_ended()
     }
 
-    /// Returns true if [`Exchange::poll_call`] makes a request now, which takes as long as reading
-    /// the client's body.
+    /// Returns true if [`Exchange::poll_call`] builds an upstream request on the next call, which
+    /// takes as long as reading the client's body.
     #[must_use]
     pub fn is_call_due(&self) -> bool {
         self.state.is_due()
     }
 
-    /// Returns status and headers for the client, once.
+    /// Returns the status and headers for the client, once.
     pub fn poll_head(&mut self) -> Option<Head> {
         if self.state.is_ended() && self.output.is_blank() {
-            // Waiting for more would hang the client.
+            // Waiting for more bytes would hang the client.
             self.tell_nothing_came();
         }
         self.output.take_head()
     }
 
-    /// Appends the bytes for the client. An empty `out` takes them without a copy.
+    /// Appends the bytes for the client to `out`. Into an empty `out` the bytes are moved without a
+    /// copy.
     pub fn poll_body(&mut self, out: &mut Vec<u8>) {
         self.output.take_body(out);
     }
 
-    /// Returns the whole answer, if the exchange has ended before its head was polled.
+    /// Returns the whole response, if the exchange has ended before the host polled the head.
     pub fn poll_reply(&mut self) -> Option<Reply> {
         let head = if self.is_ended() { self.poll_head()? } else { return None };
         let mut body = Vec::new();
@@ -321,8 +326,8 @@ impl Exchange {
         Some(Reply { head, body })
     }
 
-    /// Returns what the host does with the rest of the upstream's answer, if nobody needs it. A
-    /// call that is polled after this has an answer of its own.
+    /// Returns how the host treats the remaining bytes of the upstream's answer, if no code reads
+    /// them. A call polled afterwards has a new answer.
     #[must_use]
     pub fn poll_cancel(&self) -> Option<Cancel> {
         if self.state.is_cut() {
@@ -338,7 +343,7 @@ impl Exchange {
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Millis> {
         if self.state.is_ask_due() && self.steps.is_behind() {
-            // A host that never asks for the call must not keep the client waiting.
+            // A host that never polls for the next call must not keep the client waiting.
             return self.steps.until();
         }
         if self.state.round().is_none() {
@@ -347,23 +352,23 @@ impl Exchange {
         Some(self.watchdog.next(self.may_ping_unasked()))
     }
 
-    /// Returns true while a whole answer is collected. It is held until it is complete, though a
-    /// client that was kept waiting may have its head.
+    /// Returns true while an upstream answer that is one JSON text is collected. The answer is held
+    /// until complete, though the head may already be sent to a client that waited long.
     #[must_use]
     pub fn is_collecting(&self) -> bool {
         self.state.round().is_some_and(round::Round::is_collecting)
     }
 
-    /// Returns the number of bytes kept in memory: the client's body, what is collected of the
-    /// upstream's, events that are not complete, and blocks and calls that wait for their turn. A
-    /// host counts them towards `buffered_bytes_max`.
+    /// Returns the number of bytes kept in memory: the client's body, collected upstream bytes,
+    /// incomplete events, and blocks and tool calls that wait for their turn. A host counts these
+    /// bytes towards `buffered_bytes_max`.
     #[must_use]
     pub fn held_bytes(&self) -> usize {
         let kept = self.answer_bytes().saturating_add(self.client.body.len());
         kept.saturating_add(self.steps.held_bytes())
     }
 
-    /// Returns the number of bytes of the client's headers that are kept until the exchange ends.
+    /// Returns the number of bytes of the client's headers, which are kept until the exchange ends.
     #[must_use]
     pub fn head_bytes(&self) -> usize {
         let bytes = |(name, value): &Header| name.len().saturating_add(value.len());
@@ -371,15 +376,15 @@ impl Exchange {
     }
 
     /// Returns the number of bytes of the upstream's answer that are kept in memory. The next call
-    /// may translate all of them at once.
+    /// of a method may translate all these bytes at once.
     #[must_use]
     pub fn answer_bytes(&self) -> usize {
         let asked = self.state.ask_open().map_or(0, ask::Ask::held_bytes);
         self.state.round().map_or(asked, round::Round::held_bytes)
     }
 
-    /// Returns the number of bytes of the client's body that the end of the upstream's answer may
-    /// read once more, if that refuses the request.
+    /// Returns the number of bytes of the client's body that may be read again when the upstream's
+    /// answer ends with a refusal.
     #[must_use]
     pub fn refused_bytes(&self) -> usize {
         let is_open = self.state.round().is_some();
@@ -387,12 +392,12 @@ impl Exchange {
         if is_open && !has_begun { self.client.body.len() } else { 0 }
     }
 
-    /// Returns the upstream that has the request.
+    /// Returns the upstream to which the request is routed.
     fn upstream(&self) -> Option<&Upstream> {
         self.config.upstreams.get(&self.report.upstream)
     }
 
-    /// Returns the protocol of the upstream that has the request.
+    /// Returns the protocol of the upstream to which the request is routed.
     fn protocol(&self) -> &'static dyn UpstreamProtocol {
         protocols::of(self.upstream().map_or(Protocol::Openai, |upstream| upstream.protocol))
     }

@@ -1,4 +1,4 @@
-//! Output of an exchange: head and bytes for the client, and the ways in which an exchange ends.
+//! Output of an exchange: head and bytes for the client, and the methods that end an exchange.
 
 use std::borrow::Cow;
 use std::mem;
@@ -13,7 +13,7 @@ use crate::observe::report::{Cause, Outcome, served_model};
 use crate::protocols::messages::write_error;
 use crate::upstream_error;
 
-/// Status, headers and bytes for the client, until the host takes them.
+/// Status, headers and bytes for the client, until the host polls them.
 #[derive(Debug)]
 pub(super) struct Output {
     head: HeadState,
@@ -22,19 +22,20 @@ pub(super) struct Output {
 
 #[derive(Debug)]
 enum HeadState {
-    /// The head is not known. The headers are those that the upstream's head gave for the client.
+    /// State: the response head is not known yet. The headers are the upstream's headers to
+    /// forward.
     Held(Vec<Header>),
-    /// The head is known, and the host has not taken it.
+    /// State: the response head is known, and the host has not polled the head.
     Due(Head, Body),
-    /// The host has taken the head, which promised such a body.
+    /// State: the host has polled the response head, which announced this kind of body.
     Sent(Body),
 }
 
-/// Kind of body that a head promises the client.
+/// Kind of body that a response head announces to the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Body {
     Json,
-    /// Events, of which the client has none yet: it has comments. The upstream may be called again.
+    /// Event stream that has sent only comments up to now. The upstream may still be called again.
     Comments,
     Events,
 }
@@ -53,18 +54,18 @@ impl Output {
         Self { head: HeadState::Held(Vec::new()), body: Vec::new() }
     }
 
-    /// Returns true if no head has been made for the client.
+    /// Returns true if no response head has been made for the client.
     pub(super) fn is_held(&self) -> bool {
         matches!(self.head, HeadState::Held(_))
     }
 
-    /// Returns true if the client has nothing of an answer: no head, or one with nothing but
-    /// comments behind it.
+    /// Returns true if the client has received nothing of an answer: no head, or a head with
+    /// nothing but comments after it.
     pub(super) fn is_blank(&self) -> bool {
         matches!(self.promised(), None | Some(Body::Comments))
     }
 
-    /// Returns the kind of body that the client was promised, if there is a head.
+    /// Returns the kind of body announced to the client, if a response head was made.
     pub(super) fn promised(&self) -> Option<Body> {
         match self.head {
             HeadState::Held(_) => None,
@@ -72,7 +73,7 @@ impl Output {
         }
     }
 
-    /// Keeps the headers of an upstream's head for the client's head.
+    /// Keeps the forwarded headers of an upstream's head for the client's head.
     pub(super) fn hold(&mut self, headers: Vec<Header>) {
         if self.is_held() {
             self.head = HeadState::Held(headers);
@@ -86,7 +87,7 @@ impl Output {
         Some(head)
     }
 
-    /// Moves the bytes for the client to `out`; they are copied only if `out` has some.
+    /// Moves the bytes for the client to `out`. The bytes are copied only if `out` is not empty.
     pub(super) fn take_body(&mut self, out: &mut Vec<u8>) {
         if out.is_empty() {
             mem::swap(out, &mut self.body);
@@ -97,26 +98,26 @@ impl Output {
 }
 
 impl Exchange {
-    /// Makes the head of a stream of events.
+    /// Makes the head of an event stream.
     pub(super) fn begin_stream(&mut self) {
         self.begin_events(Body::Events);
     }
 
-    /// Makes the head of a stream that begins with comments, and perhaps goes on with events.
+    /// Makes the head of a stream that begins with comments and may continue with events.
     pub(super) fn begin_comments(&mut self) {
         self.begin_events(Body::Comments);
     }
 
     fn begin_events(&mut self, body: Body) {
         let mut head = self.make_head(200, body);
-        // Proxies that compress or rewrite a body collect it first, and the stream stands still.
+        // Proxies that compress or rewrite a body buffer it first, which stalls the stream.
         head.add("cache-control", "no-cache, no-transform".to_owned());
         head.add("x-accel-buffering", "no".to_owned());
         self.output.head = HeadState::Due(head, body);
     }
 
-    /// Forgets the client's body where a stream that began with comments has events now: the
-    /// upstream cannot be called again.
+    /// Drops the client's body once a stream that began with comments gets its first event, because
+    /// the upstream cannot be called again.
     fn end_comments(&mut self) {
         if let HeadState::Due(_, body) | HeadState::Sent(body) = &mut self.output.head
             && *body == Body::Comments
@@ -126,7 +127,7 @@ impl Exchange {
         }
     }
 
-    /// Makes the head of a message that is sent as a whole.
+    /// Makes the head of a message that is sent as one JSON text.
     pub(super) fn begin_message(&mut self, upstream_id: Option<String>) {
         let mut head = self.make_head(200, Body::Json);
         if let Some(id) = upstream_id.filter(|id| headers::is_value(id)) {
@@ -135,13 +136,13 @@ impl Exchange {
         self.output.head = HeadState::Due(head, Body::Json);
     }
 
-    /// Makes the head of a JSON body that is no message.
+    /// Makes the head of a JSON body that is not a message.
     pub(super) fn begin_json(&mut self) {
         let head = self.make_head(200, Body::Json);
         self.output.head = HeadState::Due(head, Body::Json);
     }
 
-    /// Makes the head of an error, whose words follow as the body.
+    /// Makes the head of an error response, whose body follows.
     pub(super) fn begin_error(&mut self, error: &Error) {
         let mut head = self.make_head(error.status, Body::Json);
         if let Some(retry) = error.should_retry {
@@ -159,14 +160,14 @@ impl Exchange {
         self.output.head = HeadState::Due(head, Body::Json);
     }
 
-    /// Makes a head with the headers that every answer has.
+    /// Makes a response head with the headers common to all answers.
     fn make_head(&mut self, status: u16, body: Body) -> Head {
         let mut head = Head { status, headers: Vec::new() };
         head.add("content-type", body.content_type().to_owned());
         head.add("request-id", self.report.request_id.clone());
         let answer = self.answer().map_or(&self.report.answer, |answer| answer.report());
-        // A header says what was known when the message began, however the upstream's bytes were
-        // cut.
+        // The header must not depend on how the upstream's bytes were split, so only data known
+        // when the message began counts.
         let asked = &self.report.upstream_model;
         let model = if answer.began_unnamed { asked } else { served_model(asked, answer) };
         if headers::is_value(model) {
@@ -195,7 +196,7 @@ impl Exchange {
         head
     }
 
-    /// Writes a whole answer that is JSON.
+    /// Writes a complete JSON response for the client.
     pub(super) fn answer_json(&mut self, body: &[u8]) {
         if self.output.is_held() {
             self.begin_json();
@@ -204,14 +205,15 @@ impl Exchange {
         self.count_bytes(body.len());
     }
 
-    // Five verbs end an exchange: settle what a call gave: the head, if there are bytes for it; an
-    // error goes to `fail`. fail an error of an upstream or a host: told as a reply or as the
-    // `error` event; then `finish`. refuse an error of a request, which no upstream gets: told as
-    // `fail` does; then `end`. finish what the answer counted, and the time, go into the report;
-    // then `end`. end outcome and status go into the report, those of the first call.
+    // Five methods end an exchange. `settle` finishes the output of a call, makes the head if bytes
+    // were written, and passes an error to `fail`. `fail` reports an error of an upstream or a
+    // host, as a reply or as the `error` event, and calls `finish`. `refuse` reports an error of a
+    // request that no upstream gets, and calls `end`. `finish` copies the answer's counts and the
+    // time into the report, and calls `end`. `end` copies the outcome and status of its first call
+    // into the report.
 
-    /// Finishes an event before which the output had `before` bytes: makes the head if the event
-    /// gave the first bytes, and turns an error into what the client can still be told.
+    /// Finishes one input event, before which the output had `before` bytes. Makes the head if
+    /// these are the first bytes, and turns an error into a form that the client can still receive.
     pub(super) fn settle(&mut self, result: Result<(), Error>, before: usize, now: Millis) {
         match result {
             Ok(()) => {
@@ -245,8 +247,8 @@ impl Exchange {
         self.watchdog.sent(now);
     }
 
-    /// Ends the exchange with an error: an HTTP error where the client has seen nothing, else the
-    /// `error` event, also behind comments alone. The open block is not closed before it: Claude
+    /// Ends the exchange with an error: an HTTP error if the client has received nothing, else the
+    /// `error` event, also after comments alone. The open block is not closed first, because Claude
     /// Code runs every tool call whose block was closed.
     fn fail(&mut self, error: &Error, now: Millis) {
         let answer = self.answer();
@@ -258,7 +260,7 @@ impl Exchange {
         self.write_error(error);
     }
 
-    /// Writes an error in the form that the client was promised, by default as a reply.
+    /// Writes an error in the format announced to the client, by default as a JSON response.
     fn write_error(&mut self, error: &Error) {
         if self.output.is_held() {
             self.begin_error(error);
@@ -273,7 +275,7 @@ impl Exchange {
         }
     }
 
-    /// Refuses a request, perhaps one that follows a refusal.
+    /// Refuses a client request, including a retry that could not be sent.
     pub(super) fn refuse(&mut self, error: &Error) {
         self.note_reason(error);
         if error.should_retry == Some(false) && !self.report.warnings.guards().is_empty() {
@@ -288,7 +290,8 @@ impl Exchange {
         self.count_bytes_since(before);
     }
 
-    /// Ends an answer that is over or given up, and puts its counts into the report.
+    /// Ends an answer that is complete or abandoned, and copies the answer's counts into the
+    /// report.
     pub(super) fn finish(&mut self, outcome: Outcome, status: u16, now: Millis) {
         self.report = self.report();
         if outcome == Outcome::Answered && self.report.outcome == Outcome::Open {
@@ -298,7 +301,7 @@ impl Exchange {
         self.report.ended_at = Some(now);
     }
 
-    /// Sets the outcome of the exchange and its status; only the first call counts.
+    /// Sets the outcome and status of the exchange; only the first call has an effect.
     pub(super) fn end(&mut self, outcome: Outcome, status: u16) {
         if self.report.outcome == Outcome::Open {
             self.report.outcome = outcome;
@@ -309,12 +312,12 @@ impl Exchange {
         self.state.end();
     }
 
-    /// Writes an error for a client that should have been told something and was not.
+    /// Writes an error for a client that would otherwise get an empty response.
     pub(super) fn tell_nothing_came(&mut self) {
         self.write_error(&Error::answer_empty());
     }
 
-    /// Keeps for the log why the exchange failed.
+    /// Stores the reason and the error codes of a failure in the report for the log.
     fn note_reason(&mut self, error: &Error) {
         self.report.reason = error.reason_for_log();
         let codes = error.rejection().map(|rejection| rejection.codes.join(","));
@@ -324,21 +327,21 @@ impl Exchange {
         });
     }
 
-    /// Removes credentials from an upstream's words, which can quote the credential that it got. It
-    /// need not look like one.
+    /// Removes credentials from an upstream's error text, which can quote the credential that the
+    /// upstream received. The search does not rely on the usual format of credentials.
     pub(super) fn hide_credentials(&self, message: &mut String) {
         let Some(upstream) = self.upstream() else { return };
         let Ok(sent) = self.upstream_headers(upstream, false) else { return };
         upstream_error::hide(message, headers::credentials(&sent, &upstream.headers));
     }
 
-    /// Counts the bytes behind `before` as bytes for the client.
+    /// Adds the output bytes after index `before` to the count of bytes for the client.
     pub(super) fn count_bytes_since(&mut self, before: usize) {
         debug_assert!(self.output.body.len() >= before, "bytes for the client were lost");
         self.count_bytes(self.output.body.len().saturating_sub(before));
     }
 
-    /// Adds to the number of bytes for the client in the report.
+    /// Adds to the number of response bytes in the report, which is logged.
     pub(super) fn count_bytes(&mut self, bytes: usize) {
         self.report.response_bytes = self.report.response_bytes.saturating_add(bytes);
     }

@@ -1,18 +1,18 @@
-//! Requests that are not Creole's and pass untouched: their upstream and path, and the changes in
-//! their head.
+//! Requests for paths that Creole does not handle, which are forwarded: their upstream, their path,
+//! and the changes to their headers.
 
 use crate::config::{Config, Upstream};
 use crate::headers::{self, CREDENTIALS, HOP_BY_HOP, Header};
 use crate::protocols;
 use crate::text::words;
 
-/// Returns the upstream of a request that passes, which is the first one, and the path there: `/v1`
-/// is the client's base path as the upstream has its own; what is below it stays as it is, query
-/// included.
+/// Returns the upstream and the path there for a forwarded request. The upstream is the first one
+/// configured; the client's `/v1` is replaced by the upstream's base path, and the path after `/v1`
+/// is kept, with its query.
 ///
-/// Returns nothing if a server might be led out of its base path: the key must not open what is
-/// beside it. Servers differ in what separates segments and in how often they decode them, so each
-/// way to read the path counts.
+/// Returns `None` if a server might be led out of its base path, because the operator's key must
+/// not open neighbouring paths. Servers differ in the separators of segments and in how often they
+/// decode, so each possible reading of the path is checked.
 #[must_use]
 pub fn passed<'c>(config: &'c Config, path: &str) -> Option<(&'c Upstream, String)> {
     let below = path.strip_prefix("/v1")?;
@@ -23,11 +23,11 @@ pub fn passed<'c>(config: &'c Config, path: &str) -> Option<(&'c Upstream, Strin
     Some((upstream, [&upstream.base_path, below].concat()))
 }
 
-/// Headers of the client that pass where an upstream gets something of the operator's: its key, or
-/// a header. This is a list of what passes, because headers that choose another path, method,
-/// account or host have many names (`x-original-url`, `x-http-method-override`,
-/// `openai-organization`, `x-envoy-original-dst-host`). The headers of CORS choose nothing: the
-/// upstream answers by them whether a page may read.
+/// Client headers that are forwarded to an upstream that gets the operator's key or headers. The
+/// list is an allowlist, because headers that choose another path, method, account or host have
+/// many names (`x-original-url`, `x-http-method-override`, `openai-organization`,
+/// `x-envoy-original-dst-host`). CORS headers are safe: the upstream only answers whether a web
+/// page may read the response.
 const BESIDE_KEYS: [&str; 34] = [
     "accept",
     "accept-charset",
@@ -65,8 +65,8 @@ const BESIDE_KEYS: [&str; 34] = [
     "x-request-id",
 ];
 
-/// Headers by which a server takes another path or method than the request has. They never pass, so
-/// that the base path holds.
+/// Headers that make a server use another path or method than the request's. These headers are
+/// never forwarded, so that requests stay below the base path.
 const OVERRIDES: [&str; 6] = [
     "x-http-method",
     "x-http-method-override",
@@ -76,19 +76,21 @@ const OVERRIDES: [&str; 6] = [
     "x-rewrite-url",
 ];
 
-/// Changes in a head that passes, by name: each host keeps headers in a way of its own.
+/// Changes to the headers of a forwarded request or answer, by name, because each host stores
+/// headers differently.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PassedHead {
-    /// Names of the headers that do not pass, in lower case.
+    /// Names of the headers to remove, in lower case.
     pub remove: Vec<String>,
-    /// Headers to be set after those in `remove` are gone.
+    /// Headers to set after the headers in `remove` are removed.
     pub set: Vec<Header>,
 }
 
 impl PassedHead {
-    /// Returns the changes in a request for `upstream`; `head` has all names and values. Where the
-    /// upstream gets a key or a header of the operator's, only a list of the client's headers
-    /// passes, and none of its credentials if there is a key; else nearly all headers do.
+    /// Returns the header changes for a forwarded request to `upstream`. `head` yields all names
+    /// and values. If the upstream gets the operator's key or headers, only an allowlist of client
+    /// headers is forwarded, and with an operator's key no client credential. Else nearly all
+    /// headers are forwarded.
     pub fn of_request<'v>(
         head: impl IntoIterator<Item = (&'v str, &'v str)>,
         upstream: &Upstream,
@@ -102,7 +104,7 @@ impl PassedHead {
                 headers::HOPS => hops.push((name.clone(), value.to_owned())),
                 _ => {}
             }
-            // Whether the client's own credential passes is the upstream's key to say.
+            // The upstream's key decides whether the client's own credential is forwarded.
             let is_kept = chooses
                 || upstream.session.names.contains(&name)
                 || BESIDE_KEYS.contains(&name.as_str())
@@ -112,7 +114,7 @@ impl PassedHead {
             }
         }
         remove.extend(Self::of_answer(connection).remove);
-        // The host is that of the upstream's URL.
+        // The `host` header is taken from the upstream's URL.
         remove.extend(["host", headers::HOPS].map(str::to_owned));
         remove.extend(OVERRIDES.map(str::to_owned));
         let mut set = vec![(headers::HOPS.to_owned(), headers::next_hop(&hops))];
@@ -123,7 +125,8 @@ impl PassedHead {
         Self { remove, set }
     }
 
-    /// Returns the changes in an answer. `connection`: the values of this header, if there are any.
+    /// Returns the header changes for a forwarded answer. `connection`: the values of the
+    /// `connection` header, if any.
     pub fn of_answer<'v>(connection: impl IntoIterator<Item = &'v str>) -> Self {
         let named = connection.into_iter().flat_map(|value| value.split(','));
         let named = named.map(|name| name.trim().to_ascii_lowercase());
@@ -132,16 +135,16 @@ impl PassedHead {
     }
 }
 
-/// Returns true if a segment is `.` or `..` for some server.
+/// Returns true if a path segment is `.` or `..` in the reading of some server.
 fn has_dots(path: &str) -> bool {
     let mut rest = path.as_bytes().iter();
-    // Its last four bytes, none of which is zero.
+    // Last four bytes of the current segment, none of which is zero.
     let mut segment = 0u32;
     while let Some(byte) = rest.next()
         && *byte != b'?'
     {
         let mut letter = *byte;
-        // Another `%` may come of it, and is decoded again.
+        // Decoding may yield another `%`, which is decoded again.
         while letter == b'%'
             && let Some((byte, after)) = words::hex_byte(rest.as_slice())
         {

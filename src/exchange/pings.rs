@@ -1,13 +1,13 @@
-//! Pings, which keep a client's connection open while nothing comes of its answer.
+//! Pings, which keep a client's connection open while no content arrives for its answer.
 //!
-//! | the client has | a ping is |
+//! | received by the client | ping |
 //! |---|---|
-//! | nothing, and the upstream may be called again, or was asked for a whole answer | a comment |
-//! | nothing, and the upstream is not called again | `message_start` with a `ping` event |
+//! | nothing, and a retry is possible or the upstream was asked for a whole answer | a comment |
+//! | nothing, and no retry is possible | `message_start` with a `ping` event |
 //! | comments | a comment |
-//! | some of the message | a `ping` event |
+//! | a part of the message | a `ping` event |
 //!
-//! Readers of events skip comments. A `ping` event in front of `message_start` would confuse
+//! Parsers of event streams skip comments. A `ping` event before `message_start` would confuse
 //! clients.
 
 use super::output::Body;
@@ -15,13 +15,13 @@ use super::{Exchange, Pings};
 use crate::Millis;
 use crate::protocols::messages::write_answer::PING;
 
-/// Comment of an event stream, which serves as a ping in front of the first event.
+/// Comment of an event stream, which serves as a ping before the first event.
 const COMMENT: &[u8] = b": ping\n\n";
 
 impl Exchange {
-    /// Returns true if the client may get a ping: it must have been promised events, or be promised
-    /// them with the first ping. While the upstream only keeps its connection alive, Creole must
-    /// keep the client's alive too.
+    /// Returns true if the client may get a ping: its response is an event stream, or becomes an
+    /// event stream with the first ping. While the upstream only keeps its connection alive, Creole
+    /// must keep the client's connection alive too.
     pub(super) fn may_ping(&self) -> bool {
         if self.state.ask_open().is_some() {
             return self.output.promised().is_some_and(|body| body != Body::Json);
@@ -46,8 +46,8 @@ impl Exchange {
         can_write && self.may_ping()
     }
 
-    /// Returns true if the client wants a stream of an upstream that was asked for a whole answer,
-    /// whose head may come no sooner than its end.
+    /// Returns true if the client wants a stream, but the upstream was asked for one JSON text,
+    /// which may arrive all at once.
     fn collects_for_stream(&self) -> bool {
         let context = self.state.round().and_then(|round| round.context());
         self.can.ping == Pings::Sent
@@ -64,7 +64,7 @@ impl Exchange {
         }
     }
 
-    /// Writes a ping for the client, which may begin its stream.
+    /// Writes a ping for the client, which may begin the client's stream.
     pub(super) fn ping(&mut self, now: Millis) {
         let before = self.output.body.len();
         if self.output.promised() == Some(Body::Events) && self.state.round().is_none() {
@@ -77,7 +77,7 @@ impl Exchange {
         } else if self.output.is_held()
             && let Some(answer) = self.state.round_mut().and_then(|round| round.answer_mut())
         {
-            // A message begins with a ping.
+            // The start of a message includes a ping.
             answer.begin(&mut self.output.body);
             self.begin_stream();
         } else if let Some(answer) = self.state.round().and_then(|round| round.answer()) {

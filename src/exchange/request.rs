@@ -1,4 +1,4 @@
-//! The client's request: its path, and the parts of it that an upstream gets.
+//! Client request: its path, and the headers that are sent to an upstream.
 
 use super::base::{is_own, without_doubled};
 use super::seam::request_too_large;
@@ -13,12 +13,12 @@ use crate::protocols;
 use crate::protocols::messages::models::{self, ListFor};
 use crate::text::words;
 
-/// Maximum length of a model name that is taken from a refused request: the log has it.
+/// Maximum length of a model name that is copied from a refused request to the log, in bytes.
 const MODEL_BYTES_MAX: usize = 256;
 
 impl Exchange {
-    /// Takes the head of a request, and decides what the host does with it. `path` may have a
-    /// query.
+    /// Handles the head of a request, and decides what the host does with the request. `path` may
+    /// have a query.
     pub fn handle_request_head(
         &mut self,
         method: &str,
@@ -34,7 +34,7 @@ impl Exchange {
         match decided {
             RequestHead::PassThrough => {
                 self.state.pass();
-                // So that a host that cannot reach it can name it in its log.
+                // A host that cannot reach the upstream can then name the upstream in its log.
                 if let Some((upstream, _)) = passed(&self.config, path) {
                     self.report.upstream.clone_from(&upstream.name);
                 }
@@ -45,7 +45,8 @@ impl Exchange {
                     self.client.session = headers::session::of_headers(headers);
                 }
                 if !self.config.client_keys.is_empty() {
-                    // It opens this door, and is no upstream's business.
+                    // The client's key authorizes access to this gateway and must not reach an
+                    // upstream.
                     let is_credential = |name: &str| headers::CREDENTIALS.contains(&name);
                     self.client.headers.retain(|(name, _)| !is_credential(name));
                 }
@@ -133,10 +134,10 @@ impl Exchange {
         }
     }
 
-    /// Returns path and headers for an upstream, for a host that cannot hold the head of a request
-    /// until its body is known. They are the same for every body but for `accept`. There are no
-    /// headers if the client sent no credential: the exchange refuses the request once it is
-    /// complete.
+    /// Returns path and headers for an upstream, for a host that must send the request head before
+    /// the body is known. Apart from `accept`, path and headers are the same for every body. The
+    /// headers are empty if the client sent no credential: the exchange refuses the request once
+    /// the body is complete.
     #[must_use]
     pub fn early_head(&self, upstream: &Upstream) -> (String, Vec<Header>) {
         let headers = self.upstream_headers(upstream, true).unwrap_or_default();
@@ -154,12 +155,12 @@ impl Exchange {
         })
     }
 
-    /// Returns true if some upstream is told which conversation a request belongs to.
+    /// Returns true if any upstream is configured to receive the id of the conversation.
     fn tells_sessions(&self) -> bool {
         self.config.upstreams.values().any(|upstream| !upstream.session.names.is_empty())
     }
 
-    /// Notes the conversation that a body names, if no header named it.
+    /// Stores the conversation's id from the request body, if no header contained an id.
     pub(super) fn note_session(&mut self, body: &str) {
         if self.client.session.is_none() && self.tells_sessions() {
             self.client.session = headers::session::of_body(body);
@@ -186,15 +187,16 @@ impl Exchange {
         self.report.counts = context.counts;
     }
 
-    /// Notes for the report what is known of a refused request: the model, and the upstream that it
-    /// would have got.
+    /// Records a refused request for the report: its model, and the upstream to which the request
+    /// would have been routed.
     pub(super) fn note_refused(&mut self, body: &str) {
         let Some(model) = model_of(body) else { return };
         self.note_upstream(&model);
         self.report.model = model;
     }
 
-    /// Notes the upstream that requests for `model` get, for a request that is not sent.
+    /// Records the upstream to which requests for `model` are routed, for a request that is not
+    /// sent.
     pub(super) fn note_upstream(&mut self, model: &str) {
         if let Some((upstream, _)) = self.config.route(model) {
             self.report.upstream.clone_from(&upstream.name);
@@ -202,7 +204,7 @@ impl Exchange {
     }
 }
 
-/// Reads `model` of a body that may be wrong elsewhere.
+/// Reads `model` from a request body that may be invalid elsewhere.
 fn model_of(body: &str) -> Option<String> {
     let mut reader = Reader::of(body);
     reader.begin_object().ok()?;

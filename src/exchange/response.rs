@@ -1,4 +1,4 @@
-//! Results of a call: the upstream's answer, a failure of the host's, or a timeout.
+//! Results of an upstream call: the answer, a failure in the host, or a timeout.
 
 use super::seam::{End, Failure};
 use super::watchdog::Due;
@@ -10,12 +10,12 @@ use crate::headers::{self, Header};
 use crate::observe::report::Cause;
 
 impl Exchange {
-    /// Takes the head of the upstream's answer.
+    /// Handles the head of the upstream's answer.
     pub fn handle_call_head(&mut self, status: u16, headers: &[Header], now: Millis) {
         if self.handle_ask_head(status, headers, now) {
             return;
         }
-        // Not ours, a second head, or one for a request that was answered here.
+        // Ignore a second head, or a head for a request that is already answered.
         let Some(round) = self.state.round_mut().filter(|round| round.awaits_head()) else {
             return;
         };
@@ -27,7 +27,8 @@ impl Exchange {
         let is_whole = round.answer().is_some_and(|answer| !answer.is_stream());
         self.watchdog.head(!is_whole, now);
         if round.answer().is_none() {
-            // The status decides already; the body only adds words, so it is not waited for long.
+            // The status decides the result; the body only adds text, so the wait for the body is
+            // short.
             self.watchdog.ending(Ending::Sure, now);
         }
         if !self.may_call_again() {
@@ -35,8 +36,8 @@ impl Exchange {
         }
     }
 
-    /// Makes the client's head of what is known now, for a host that cannot hold it back. Later
-    /// errors can then only be told in the body.
+    /// Makes the response head for the client from the data known now, for a host that cannot hold
+    /// back the head. Later errors can then appear only in the body.
     pub fn release_head(&mut self) {
         if !self.output.is_held() {
             return;
@@ -53,7 +54,7 @@ impl Exchange {
         }
     }
 
-    /// Takes a piece of the upstream's body, which may be cut anywhere.
+    /// Handles a piece of the upstream's body, which may be split at any byte.
     pub fn handle_call_body(&mut self, piece: &[u8], now: Millis) {
         if piece.is_empty() || self.handle_ask_piece(piece, now) {
             return;
@@ -78,7 +79,8 @@ impl Exchange {
         self.settle(result, before, now);
         let Some(answer) = self.state.round().map(super::round::Round::events) else { return };
         if answer.is_some_and(|answer| answer.is_done()) {
-            // `[DONE]`: a server that keeps the connection open must not keep the client waiting.
+            // A server that keeps the connection open after `[DONE]` must not keep the client
+            // waiting.
             self.end_answer(false, now);
         } else if answer.is_some() && self.watchdog.is_cut_over(now) {
             self.end_early(now);
@@ -103,12 +105,12 @@ impl Exchange {
         }
     }
 
-    /// Takes the end of the upstream's body.
+    /// Handles the end of the upstream's body.
     pub fn handle_call_end(&mut self, end: End, now: Millis) {
         self.end_call(end, false, now);
     }
 
-    /// Ends the call. `is_cut`: the upstream goes on with what nobody reads.
+    /// Ends the upstream call. `is_cut`: the upstream goes on sending bytes that are not read.
     fn end_call(&mut self, end: End, is_cut: bool, now: Millis) {
         if self.state.ask_open().is_some() {
             return self.end_ask(end, is_cut, now);
@@ -118,19 +120,19 @@ impl Exchange {
         let (result, cause) = round.handle_end(end, &mut self.output.body);
         let Some(result) = self.conclude(result) else { return };
         if let (Err(error), Some(cause)) = (&result, cause)
-            // The upstream may have told an error before it broke off.
+            // The upstream may have sent an error before it broke off.
             && (cause != Cause::UpstreamBrokeOff || error.is_broken_off())
         {
             self.report.failed_by.get_or_insert(cause);
         }
         self.settle(result, before, now);
-        // If there was an error, that is how it ended.
+        // Has no effect if an error has already ended the exchange.
         self.end_answer(is_cut, now);
     }
 
-    /// Returns the result that the client is told, or nothing if the upstream is called again for
-    /// what its error asks for. Such an error comes even after a good status: routers send theirs
-    /// before they have asked the server behind them.
+    /// Returns the result for the client, or `None` if the upstream is called again with a change
+    /// that its error asks for. Such an error may follow even a status 200: routers send their
+    /// status before they call the server behind them.
     fn conclude(&mut self, result: Result<(), Error>) -> Option<Result<(), Error>> {
         let Err(mut error) = result else { return Some(Ok(())) };
         let Some(round) = self.state.take_round() else { return Some(Err(error)) };
@@ -143,7 +145,8 @@ impl Exchange {
         };
         match taken {
             Ok(refusal) => {
-                // There may be no other request, and then this is what the error is told with.
+                // The retry may turn out to be impossible, and then the error is reported with this
+                // data.
                 if let Some(answer) = round.answer() {
                     self.report.answer = answer.report().clone();
                     self.report.warnings.merge(answer.warnings());
@@ -158,7 +161,7 @@ impl Exchange {
         }
     }
 
-    /// Names in an error the address of the request, if what answered there is not the API.
+    /// Adds the address of the request to an error, if the server at the address is not the API.
     fn name_address(&self, error: &mut Error) {
         let (Some(upstream), Some(rejection)) = (self.upstream(), error.rejection()) else {
             return;
@@ -169,15 +172,15 @@ impl Exchange {
         error.message = wrong.words_with(&path, status, &upstream.name, &rejection.message);
     }
 
-    /// Ends an answer of which nothing is missing but the end of the upstream's body.
+    /// Ends an answer that is complete, except that the upstream's body has not ended.
     fn end_early(&mut self, now: Millis) {
         let is_cut = self.answer().is_some_and(|answer| answer.ending() == Ending::Cut);
         self.end_call(End::Complete, is_cut, now);
     }
 
-    /// Takes a failure that no upstream answered for.
+    /// Handles a failure in the host, for which no upstream has answered.
     pub fn handle_failure(&mut self, failure: Failure, now: Millis) {
-        // Behind the answer nothing fails but its end.
+        // Only the step that holds the answer's end can fail once the answer is complete.
         if self.steps.is_behind() || self.is_step_asking() && failure.is_of_call() {
             return self.handle_step_failure(&failure, now);
         }
@@ -186,7 +189,7 @@ impl Exchange {
         }
         let status = self.report.upstream_status;
         if failure == Failure::Undecodable && status.is_some_and(|status| status >= 400) {
-            // The status says more.
+            // The status is more informative than the failure.
             self.handle_call_end(End::Complete, now);
             if self.state.is_due() {
                 return;
@@ -205,8 +208,9 @@ impl Exchange {
         self.settle(Err(error), self.output.body.len(), now);
     }
 
-    /// Does what is due at the time of [`Exchange::poll_timeout`]: sends a ping, ends a complete
-    /// answer, or gives up on an upstream that has stalled. A call before that time does no harm.
+    /// Performs the action that is due at the time of [`Exchange::poll_timeout`]: sends a ping,
+    /// ends a complete answer, or abandons an upstream that has stalled. A call before that time
+    /// has no effect.
     pub fn handle_timeout(&mut self, now: Millis) {
         if self.state.is_ask_due() && self.steps.is_behind() {
             if self.steps.until().is_some_and(|until| now >= until) {
@@ -214,7 +218,7 @@ impl Exchange {
             }
             return;
         }
-        // Nothing is due after the end, even for a host whose timer still runs.
+        // No action is due after the end, even for a host whose timer still runs.
         if self.state.round().is_none() && self.state.ask_open().is_none() {
             return;
         }
@@ -232,12 +236,12 @@ impl Exchange {
         }
     }
 
-    /// Returns true if a question of a step is open.
+    /// Returns true if a step waits for the answer to its question.
     fn is_step_asking(&self) -> bool {
         self.state.ask_open().is_some_and(|ask| !ask.is_of_client())
     }
 
-    /// Gives up on an upstream that has stalled.
+    /// Abandons an upstream that has stalled.
     fn give_up(&mut self, reason: &str, now: Millis) {
         if self.is_step_asking() {
             return self.give_up_step(now);

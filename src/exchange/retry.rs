@@ -1,12 +1,13 @@
-//! Another request after a refusal. An upstream may refuse what stays in the conversation, and
-//! would then refuse it for ever: how calls and results are paired although they were repaired, as
-//! each vendor has rules of its own; images or PDFs that its model or its library cannot see; or
-//! reasoning, which some servers give and do not take back. Or it refuses a parameter that the
-//! client sends with each request, or its value: see [`Refused`].
+//! Retry of a request after an upstream refusal. An upstream may refuse a part that stays in the
+//! conversation, and would refuse each later request too. Examples: the pairing of tool calls and
+//! results (vendors have rules of their own, even after Creole's repairs); images or PDFs that the
+//! model or library cannot read; reasoning that some servers return but do not accept. Or the
+//! upstream refuses a parameter that the client sends with each request, or the parameter's value:
+//! see [`Refused`].
 //!
-//! Where no row knows the words of a refusal, what it is about is found in the request that was
-//! sent (`src/upstream_error/evidence.rs`). A server may refuse one thing after the other, and each
-//! is left out once.
+//! If the error's text is not in the table of known texts, the refused part is searched for in the
+//! request that was sent (`src/upstream_error/evidence.rs`). A server may refuse several parts one
+//! after another, and each part is left out once.
 
 use super::conversations::words_of;
 use super::memory::{FoundChange, RefusalScope, is_of_new_file, is_of_request};
@@ -21,39 +22,38 @@ use crate::protocols::{self, Refused};
 use crate::text::words;
 use crate::upstream_error::evidence::{self, Evidence};
 
-/// Maximum number of requests after the first. Four parameters are refused by some models:
+/// Maximum number of retries of one request. There are models that refuse four parameters:
 /// `max_tokens`, `temperature`, `stop` and `parallel_tool_calls`.
 const RETRIES_MAX: u32 = 4;
 
-/// Maximum number of requests for which only a name in the error is evidence.
+/// Maximum number of retries for which a name in the error is the only evidence.
 const NAMED_MAX: u32 = 2;
 
-/// Maximum number of changes that are tried on a request to find one that it has: each writes the
-/// request once more.
+/// Maximum number of candidate changes that are tried to find one that alters the request: each try
+/// writes the request once more.
 const CHANGES_MAX: usize = 6;
 
-/// Error that may be mended by a request without what it refuses. The client has nothing but
-/// comments.
+/// Upstream error after which a changed request, without the refused part, is worth sending. The
+/// client has received at most comments.
 #[derive(Debug)]
 pub(super) struct Refusal {
-    /// Error for the client, if there is no request to send without what is refused.
+    /// Error for the client, if no changed request can be sent.
     pub(super) error: Error,
     refused: Refused,
-    /// Requests of which the same is refused, if that is known.
+    /// Scope of later requests that the upstream would also refuse, if known.
     scope: Option<RefusalScope>,
-    /// Hash of the error's words, if the change is worth remembering of the conversation. It is
-    /// none for words that are known: these are about one image, one effort or the credit of this
-    /// moment.
+    /// Hash of the error's text, if the change is worth remembering for the conversation. `None`
+    /// for known texts, which concern one image, one effort or the credit of this moment.
     words: Option<u64>,
 }
 
 impl Exchange {
-    /// Returns true if the client's body may be needed once more, because the upstream may still
-    /// refuse some of it.
+    /// Returns true if the client's body may be needed for a retry, because the upstream may still
+    /// refuse a part of the request.
     pub(super) fn may_call_again(&self) -> bool {
         let Some(round) = self.state.round() else { return false };
-        // With its status a server says that it does not take `stream_options` or so high a limit
-        // of the answer, which every request has.
+        // Every request may be refused for `stream_options` or for its limit of output tokens, but
+        // servers refuse these with the status.
         let may_refuse = round.answer().is_none_or(|answer| {
             let context = answer.context();
             self.can_rebuild(context)
@@ -65,7 +65,8 @@ impl Exchange {
         may_refuse && self.can_call_again()
     }
 
-    /// Returns true if not too much was refused, and the client has nothing of the answer yet.
+    /// Returns true if the limit of retries is not reached, and the client has received nothing of
+    /// the answer yet.
     fn can_call_again(&self) -> bool {
         self.can.ask_again
             && self.report.retries < RETRIES_MAX
@@ -73,8 +74,8 @@ impl Exchange {
             && self.output.is_blank()
     }
 
-    /// Writes the request to send after a refusal, without what the upstream refused. Returns
-    /// nothing if there is no other request. `body` is the client's.
+    /// Writes the request to send after a refusal, without the part that the upstream refused.
+    /// Returns `None` if the request would not change. `body` is the client's body.
     pub(super) fn without_refused(
         &mut self,
         refusal: &Refusal,
@@ -84,7 +85,7 @@ impl Exchange {
         let mut refused = self.refused.clone();
         refused.push(refusal.refused.clone());
         let request = self.without(&refused, body, &mut warnings)?;
-        // What was not sent cannot be left out.
+        // A part that was not sent cannot be left out.
         let before = self.without(&self.refused, body, &mut Warnings::new(false));
         if before.is_some_and(|before| before.body == request.body) {
             return None;
@@ -99,7 +100,7 @@ impl Exchange {
         self.refused = refused;
         self.report.retries = self.report.retries.saturating_add(1);
         self.note_refused_in(&mut warnings);
-        // Status, id and time of the first answer say nothing about the second.
+        // Reset status, id and time of the first answer, which do not describe the second.
         self.report.head_at = None;
         self.report.content_at = None;
         self.report.upstream_status = None;
@@ -110,7 +111,7 @@ impl Exchange {
         Some(request)
     }
 
-    /// Writes the request without what was refused.
+    /// Writes the upstream's request without the given refused parts.
     pub(super) fn without(
         &self,
         refused: &[Refused],
@@ -121,7 +122,7 @@ impl Exchange {
         RoundRequest::of(protocols::request_without(refused, body, config, headers, warnings))
     }
 
-    /// Adds warnings that name what was refused.
+    /// Adds warnings that name the refused parts of the request.
     pub(super) fn note_refused_in(&self, warnings: &mut Warnings) {
         for refused in &self.refused {
             let (code, name) = refused.code();
@@ -132,8 +133,8 @@ impl Exchange {
         }
     }
 
-    /// Takes an error before which nothing came. Keeps it if the upstream can be called again; else
-    /// returns the error for the client.
+    /// Handles an upstream error that came before any content. Returns the refusal if the upstream
+    /// can be called again, else the error for the client.
     pub(super) fn take_refusal(
         &mut self,
         context: &RequestContext,
@@ -150,7 +151,7 @@ impl Exchange {
         };
         let by_name = evidence == Some(Evidence::Name);
         self.named = self.named.saturating_add(u32::from(by_name));
-        // A server's own fault may pass by itself.
+        // Server errors (5xx) may pass without a change.
         let lasting = error.rejection().filter(|it| evidence.is_some() && it.status < 500);
         let words = lasting.map(words_of);
         if self.keeps_body() && self.can_call_again() {
@@ -160,7 +161,7 @@ impl Exchange {
             }
             return Ok(Refusal { error, refused, scope, words });
         }
-        // A host that cannot ask again tells its client to do so.
+        // A host that cannot send a second call tells the client to retry.
         let is_asked = match (scope, error.rejection()) {
             (Some(scope), _) => {
                 self.memorize(scope, &refused);
@@ -181,9 +182,9 @@ impl Exchange {
         Err(Error::new(Fault::Upstream, ErrorKind::Overloaded, message).with_should_retry(true))
     }
 
-    /// Returns the error for the client if no change is left: the first one in unknown words,
-    /// because the last is about a request that the client did not send. But what is final, such as
-    /// a full window, is told as it is.
+    /// Returns the error for the client if no change is left to try. The first error with unknown
+    /// text is preferred, because the last error is about a request that the client did not send.
+    /// Final errors, such as a full context window, are returned unchanged.
     fn given_up(&mut self, context: &RequestContext, error: Error) -> Error {
         let first = self.first_refusal.take();
         let is_final =
@@ -193,12 +194,12 @@ impl Exchange {
             Some(first) => first,
             None => self.explained(context, error),
         };
-        // The fault was of the request, for which each repetition meets it.
+        // The request causes the server's fault, so each retry would meet the same fault.
         if is_fault { error.with_should_retry(false) } else { error }
     }
 
-    /// Finds what a rejection refuses and can be left out: in words that are known, or by evidence
-    /// in the request that was sent, which is made again for it.
+    /// Finds a change that an upstream's error asks for: by the known texts of errors, or by
+    /// evidence in the request that was sent, which is written again for the search.
     fn found(&self, rejection: &Rejection, context: &RequestContext) -> Option<FoundChange> {
         let known = self.left_out(rejection, context);
         if known.is_some() || !self.keeps_body() {
@@ -210,8 +211,8 @@ impl Exchange {
         self.evident(rejection, context, Some((body, &sent.body)))
     }
 
-    /// Finds what a rejection in known words refuses and can be left out, and the requests of which
-    /// it is remembered.
+    /// Finds the refused part by the known texts of errors, and the scope for which the refusal is
+    /// remembered.
     pub(super) fn left_out(
         &self,
         rejection: &Rejection,
@@ -220,14 +221,15 @@ impl Exchange {
         if !self.keeps_body() && self.refusals.is_none() {
             return None;
         }
-        // Where a later request is all that can be without it, it must be one of the same
+        // If only a later request can leave the part out, that request must belong to the same
         // conversation.
         let is_known = self.keeps_body() || self.conversation.is_some();
         let is_new = |reason: &Reason, refused: &Refused| {
             let can_be = match refused {
                 Refused::Calls(_) => is_known && self.can_rebuild(context),
                 Refused::Images | Refused::Documents | Refused::ResponseFormat => is_known,
-                // Claude Code sends the conversation again without it, on words of its own.
+                // Claude Code sends the conversation again without reasoning after certain error
+                // texts.
                 Refused::Reasoning if matches!(reason, Reason::ReasoningUnread { .. }) => {
                     self.keeps_body()
                 }
@@ -244,16 +246,16 @@ impl Exchange {
         })
     }
 
-    /// Finds the change that a rejection in unknown words asks for, by evidence in the request that
-    /// was sent. `bodies`: the client's body, and that request; without them, a change that a later
-    /// request may decide for.
+    /// Finds the change for an error with unknown text, by evidence in the request that was sent.
+    /// `bodies`: the client's body and the sent request. If `None`, the change is returned
+    /// untested, for a later request.
     pub(super) fn evident(
         &self,
         rejection: &Rejection,
         context: &RequestContext,
         bodies: Option<(&str, &[u8])>,
     ) -> Option<FoundChange> {
-        // Of pairs there is one change, or the operator wants none.
+        // Pairing errors have one change, which was tried or which the operator has turned off.
         if rejection.reasons.contains(&Reason::Pairing) {
             return None;
         }
@@ -267,10 +269,10 @@ impl Exchange {
             Refused::Streaming(_) => (evidence, Refused::Streaming(context.upstream_stream)),
             refused => (evidence, refused),
         });
-        // A server's own fault says less of the request.
+        // A server's own fault is weaker evidence about the request.
         let named_max = if rejection.status >= 500 { 1 } else { NAMED_MAX };
         let may_try = found.filter(|(evidence, refused)| {
-            // A new image of the user is the user's to mend.
+            // A new image or file of the user is the user's to replace.
             let is_sure = !is_of_new_file(refused, context);
             let may_name = *evidence != Evidence::Name || self.named < named_max;
             let is_sent = self.protocol().may_refuse(refused, context);
@@ -294,15 +296,16 @@ impl Exchange {
     }
 
     fn is_new(&self, refused: &Refused) -> bool {
-        // Neither kind of answer is tried twice.
+        // Streaming is turned on or off at most once.
         let is_turned = |known: &Refused| matches!(known, Refused::Streaming(_));
         let is_known = self.refused.contains(refused) || self.remembered.contains(refused);
         !(is_known || is_turned(refused) && self.refused.iter().any(is_turned))
     }
 
-    /// Explains an error to the client if the upstream is not asked again here. Of an error of
-    /// pairing the request is not at fault: the next replica, or the same server a moment later,
-    /// may take it. Other errors are told in the client's own words.
+    /// Rewrites an error for the client if the upstream is not called again. An error about the
+    /// pairing of tool calls is marked as retryable, because the next replica, or the same server
+    /// later, may accept the request. Parameters in the texts of further errors are renamed to the
+    /// client's names.
     fn explained(&mut self, context: &RequestContext, mut error: Error) -> Error {
         let Some(rejection) = error.rejection() else { return error };
         if !(self.can_rebuild(context) && rejection.reasons.contains(&Reason::Pairing)) {
@@ -320,8 +323,8 @@ impl Exchange {
         Error::new(Fault::Upstream, ErrorKind::Overloaded, message).with_should_retry(true)
     }
 
-    /// Returns true if the request has calls that can be told in words: all of them have their one
-    /// result.
+    /// Returns true if the tool calls of the request can be rewritten as text: the operator allows
+    /// repairs, and every call has exactly one result.
     fn can_rebuild(&self, context: &RequestContext) -> bool {
         let repairs = self
             .upstream()

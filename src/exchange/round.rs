@@ -1,4 +1,4 @@
-//! A round: one call of an upstream for the client's answer, and what came back.
+//! Round: one upstream call for the client's answer, and the response to the call.
 
 use std::mem;
 use std::sync::Arc;
@@ -19,14 +19,13 @@ use crate::protocols::{self, Translated};
 use crate::text::words::BYTE_ORDER_MARK;
 use crate::upstream_error;
 
-/// Maximum number of bytes that are read of an upstream's error body; more would not be shown
-/// anyway.
+/// Maximum number of bytes to read of an upstream's error body; more would not be shown anyway.
 const ERROR_BODY_BYTES_MAX: usize = 256 << 10;
 
-/// Request for an upstream, for the client's answer or a count.
+/// Request to an upstream, for the client's answer or for a token count.
 #[derive(Debug)]
 pub(super) struct RoundRequest {
-    /// Name of the upstream in the configuration.
+    /// Name of the upstream to call, as in the configuration.
     pub(super) upstream: String,
     pub(super) body: Vec<u8>,
     pub(super) context: Box<RequestContext>,
@@ -41,31 +40,33 @@ impl RoundRequest {
     }
 }
 
-/// Call of an upstream, and what has come back of it.
+/// Upstream call for the client's answer, and the state of the response.
 #[derive(Debug)]
 pub(super) struct Round {
     config: Arc<Config>,
     protocol: Protocol,
     ids: Ids,
-    /// True if the message begins with the first choice, even if that is empty.
+    /// True if the client's message begins with the upstream's first choice, even if the choice is
+    /// empty.
     begins_early: bool,
     progress: Progress,
 }
 
-/// Progress of the upstream's answer.
+/// Progress of the upstream's response to a call for the client's answer.
 #[derive(Debug)]
 enum Progress {
-    /// No head has come.
+    /// State: the request was sent, and no response head has arrived.
     Sent(Box<RequestContext>),
-    /// The upstream refuses the request. The body of the error is collected.
+    /// State: the upstream returned an error status, and the error body is being collected.
     Refused { context: Box<RequestContext>, status: u16, body: Vec<u8> },
-    /// The head has come, and it is not known whether the body is one JSON text or a stream.
+    /// State: the head arrived, and the format of the body (one JSON text or a stream) is not known
+    /// yet.
     Undecided { answer: Box<Answer>, seen: Vec<u8> },
-    /// The body is one JSON text, which is collected.
+    /// State: the body is one JSON text, which is being collected.
     Whole { answer: Box<Answer>, body: Vec<u8>, ending: Ending },
-    /// The body is a stream of events, or was read as a whole.
+    /// State: the body is a stream of events, or a JSON text that was read completely.
     Events { answer: Box<Answer> },
-    /// The round is over without an answer.
+    /// State: the call ended without an answer.
     Over,
 }
 
@@ -89,7 +90,7 @@ impl Round {
         matches!(self.progress, Progress::Sent(_))
     }
 
-    /// Returns the answer for the client while it is made.
+    /// Returns the answer for the client while the answer is translated.
     pub(super) fn answer(&self) -> Option<&Answer> {
         match &self.progress {
             Progress::Undecided { answer, .. }
@@ -108,7 +109,7 @@ impl Round {
         }
     }
 
-    /// Returns the context of a request for the client's answer, unless the upstream refused it.
+    /// Returns the context of the request, unless the upstream refused the request.
     pub(super) fn context(&self) -> Option<&RequestContext> {
         match &self.progress {
             Progress::Sent(context) => Some(context),
@@ -116,23 +117,23 @@ impl Round {
         }
     }
 
-    /// Returns the answer, if its body is a stream of events or has been read as a whole.
+    /// Returns the answer, if the upstream's body is a stream of events or was read completely.
     pub(super) fn events(&self) -> Option<&Answer> {
         let Progress::Events { answer } = &self.progress else { return None };
         Some(answer)
     }
 
-    /// Returns true if a whole answer is being collected.
+    /// Returns true while a body that is one JSON text is collected.
     pub(super) fn is_collecting(&self) -> bool {
         matches!(self.progress, Progress::Whole { .. })
     }
 
-    /// Returns true if a whole answer looks complete and is not.
+    /// Returns true if the JSON text collected up to now is still incomplete.
     pub(super) fn lacks_end(&self) -> bool {
         matches!(&self.progress, Progress::Whole { answer, body, .. } if !answer.is_whole(body))
     }
 
-    /// Returns the status of an upstream that refuses the request.
+    /// Returns the HTTP status with which the upstream refused the request.
     pub(super) fn refusal_status(&self) -> Option<u16> {
         match self.progress {
             Progress::Refused { status, .. } => Some(status),
@@ -140,7 +141,7 @@ impl Round {
         }
     }
 
-    /// Returns the context of a request for which nothing has come but an error.
+    /// Returns the context of a request to which the upstream returned only an error.
     pub(super) fn refused_context(&self) -> Option<&RequestContext> {
         match &self.progress {
             Progress::Refused { context, .. } => Some(context),
@@ -160,13 +161,14 @@ impl Round {
         }
     }
 
-    /// Returns the amount of content, that without white space, and whether more must come.
+    /// Returns the amount of content received, the amount without white space, and whether more
+    /// content must follow.
     pub(super) fn heard(&self) -> Option<(u64, u64, Ending)> {
         match &self.progress {
             Progress::Events { answer } => {
                 Some((answer.report().progress, answer.spoken(), answer.ending()))
             }
-            // Whatever comes of a whole answer is content.
+            // Every byte of a body that is one JSON text counts as content.
             Progress::Whole { body, ending, .. } => {
                 let size = body.len() as u64;
                 Some((size, size, *ending))
@@ -175,7 +177,7 @@ impl Round {
         }
     }
 
-    /// Takes the head of the upstream's answer.
+    /// Handles the head of the upstream's response.
     pub(super) fn handle_head(&mut self, status: u16, headers: &[Header], warnings: &mut Warnings) {
         let context = match mem::replace(&mut self.progress, Progress::Over) {
             Progress::Sent(context) => context,
@@ -185,7 +187,7 @@ impl Round {
             }
         };
         self.progress = if !has_plain_body(headers) {
-            // The request wanted `identity`. The body cannot be read; the status can.
+            // The request asked for `identity`. The body cannot be read; the status can.
             warnings.add("upstream_encoding");
             let status = if status < 400 { 502 } else { status };
             let message = ENCODING_UNREADABLE;
@@ -202,7 +204,7 @@ impl Round {
         };
     }
 
-    /// Takes a piece of the upstream's body. Bytes for the client are appended to `out`.
+    /// Handles a piece of the upstream's body, and appends the bytes for the client to `out`.
     pub(super) fn handle_piece(&mut self, piece: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
         match &mut self.progress {
             Progress::Events { answer } => answer.handle_piece(piece, out),
@@ -215,7 +217,7 @@ impl Round {
             Progress::Undecided { seen, .. } => {
                 let known = seen.len();
                 seen.extend_from_slice(piece);
-                // White space can go on for long, and is not looked at again.
+                // White space can go on for long, so known white space is not scanned again.
                 let found = if known > BYTE_ORDER_MARK.len() {
                     first_of(piece)
                 } else {
@@ -235,7 +237,7 @@ impl Round {
         }
     }
 
-    /// Decides by its first byte what the body is. Content types lie: servers send streams as
+    /// Chooses the body's format by the first byte. Content types lie: servers send streams as
     /// text/plain, and errors and whole answers as text/event-stream.
     fn decide(&mut self, first: u8, out: &mut Vec<u8>) -> Result<(), Error> {
         let Progress::Undecided { mut answer, seen } =
@@ -254,7 +256,8 @@ impl Round {
         result
     }
 
-    /// Returns how many bytes of the body are still read. The beginning of an error tells enough.
+    /// Returns the maximum number of further body bytes to read. The beginning of an error body is
+    /// enough.
     pub(super) fn bytes_left(&self) -> usize {
         let Progress::Refused { body, .. } = &self.progress else { return usize::MAX };
         debug_assert!(body.len() <= ERROR_BODY_BYTES_MAX, "a piece was not cut at the limit");
@@ -268,8 +271,8 @@ impl Round {
         Ok(())
     }
 
-    /// Takes the end of the upstream's body. Returns with the result what ended the answer, if it
-    /// failed.
+    /// Handles the end of the upstream's body. Returns the result and, for a failed answer, the
+    /// cause of the failure.
     pub(super) fn handle_end(
         &mut self,
         end: End,
@@ -311,7 +314,8 @@ impl Round {
         }
     }
 
-    /// Reads the body of an upstream that refuses. Some refusals are answers.
+    /// Reads the error body of a refusal. Some refusals, for example by a content filter, become an
+    /// answer with a `stop_reason`.
     fn read_refusal(
         &mut self,
         mut context: Box<RequestContext>,
@@ -324,7 +328,7 @@ impl Round {
             self.progress = Progress::Refused { context, status, body: Vec::new() };
             return Err(error);
         };
-        // Nobody counted the prompt.
+        // The upstream did not count the prompt's tokens.
         context.input_tokens = 0;
         let mut answer = self.new_answer(context);
         answer.write_own("", stop_reason, out);

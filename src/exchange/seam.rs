@@ -1,4 +1,4 @@
-//! Types that an [`Exchange`](super::Exchange) and its host hand to each other.
+//! Types that an [`Exchange`](super::Exchange) and its host pass to each other.
 
 use std::fmt;
 
@@ -10,12 +10,13 @@ use crate::ids::Ids;
 use crate::observe::report::Cause;
 use crate::protocols::messages::write_error;
 
-/// Status and headers for the client. Names are in lower case; `content-length` is the host's.
+/// Status and headers of the response to the client. Header names are in lower case; the host adds
+/// `content-length`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Head {
-    /// HTTP status.
+    /// HTTP status of the response to the client.
     pub status: u16,
-    /// Headers for the client, without those that the host adds itself.
+    /// Headers for the client, except the headers that the host adds.
     pub headers: Vec<Header>,
 }
 
@@ -25,18 +26,18 @@ impl Head {
     }
 }
 
-/// Whole response, which the host sends at once.
+/// Whole response to the client, which the host sends at once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reply {
-    /// Status and headers.
+    /// Status and headers of the response.
     pub head: Head,
-    /// The body; empty for `HEAD`.
+    /// Body of the response; empty for a `HEAD` request.
     pub body: Vec<u8>,
 }
 
 impl Reply {
-    /// Returns the answer of a host without a usable configuration, if it cannot refuse to start.
-    /// Its log has the reason, which is not for clients.
+    /// Returns the response of a host that runs although its configuration is unusable. The host's
+    /// log has the reason, which is not shown to clients.
     #[must_use]
     pub fn not_configured(seed: u128) -> Self {
         let message = "This gateway is not configured correctly; its log says why.";
@@ -46,7 +47,7 @@ impl Reply {
         reply
     }
 
-    /// Writes an error that belongs to no exchange.
+    /// Writes the response to an error for which there is no exchange.
     pub(super) fn of(error: &Error, request_id: String) -> Self {
         let mut body = Vec::new();
         write_error::body(error, &request_id, &mut body);
@@ -57,43 +58,45 @@ impl Reply {
     }
 }
 
-/// Instruction for the host on a request, decided by its head.
+/// Instruction for the host on a client request, decided by the request's head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestHead {
-    /// Collect the body and give it to
+    /// Instruction to collect the request body and give the body to
     /// [`Exchange::handle_request_body`](super::Exchange::handle_request_body).
     Translate,
-    /// Send a request that is not Creole's on untouched, and send the answer back untouched.
+    /// Instruction to forward the request unchanged, and the answer too, because the request's path
+    /// is not Creole's.
     PassThrough,
-    /// Send the answer that [`Exchange::poll_reply`](super::Exchange::poll_reply) gives.
+    /// Instruction to send the response that [`Exchange::poll_reply`](super::Exchange::poll_reply)
+    /// returns.
     Answered,
 }
 
-/// Request for an upstream, or for something on the web.
+/// HTTP request that the host sends to an upstream, or to a web server.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Call {
-    /// Name of the upstream in the configuration; empty for something on the web.
+    /// Name of the upstream in the configuration; empty for a web server.
     pub upstream: String,
-    /// Path with the upstream's `base_path`.
+    /// Request path, which begins with the upstream's `base_path`.
     pub path: String,
     /// Headers to send, complete except for `host` and `content-length`. The client's own headers
-    /// are not sent.
+    /// are not added.
     pub headers: Vec<Header>,
-    /// The body.
+    /// Body of the request; empty for `GET`.
     pub body: Vec<u8>,
-    /// Address to fetch from the web, if the call is not for an upstream. Only for hosts that
-    /// [can](HostCan::fetch).
+    /// Web address to fetch, if the call is not for an upstream. Set only for hosts that [can
+    /// fetch](HostCan::fetch).
     pub fetch: Option<Fetch>,
 }
 
-/// Something to fetch from the web. A redirection is an answer like any other: the host does not
-/// follow it.
+/// Web address to fetch. The host returns a redirection as an answer and does not follow the
+/// redirection.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Fetch {
-    /// URL to fetch, which the configuration allows. A client chose it, and it may hold a
-    /// signature: no log has it.
+    /// URL to fetch, which the configuration allows. The URL came from a client and may contain a
+    /// signature, so the URL must not be logged.
     pub url: String,
-    /// True if the server may be in a private network, or on the host's own machine.
+    /// True if the web server may be in a private network, or on the host's own machine.
     pub may_be_private: bool,
 }
 
@@ -105,7 +108,7 @@ impl fmt::Debug for Fetch {
     }
 }
 
-// The headers have credentials, the body a prompt.
+// The headers contain credentials, the body a prompt.
 impl fmt::Debug for Call {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Call")
@@ -118,65 +121,66 @@ impl fmt::Debug for Call {
 }
 
 impl Call {
-    /// Returns the method. `GET` is only for hosts that [can list models](HostCan::list_models), or
-    /// fetch, and has no body.
+    /// Returns the HTTP method: `GET` for a call without a body, else `POST`. `GET` is used only
+    /// with hosts that [can list models](HostCan::list_models) or fetch.
     #[must_use]
     pub fn method(&self) -> &'static str {
         if self.body.is_empty() { "GET" } else { "POST" }
     }
 }
 
-/// Instruction for the host on the rest of an upstream's answer.
+/// Instruction for the host on the remaining bytes of an upstream's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cancel {
-    /// Read the answer to its end, which is near: a host that does so, for a moment, can use the
-    /// connection again.
+    /// Instruction to read the answer to its end, which is expected soon. A host that reads on for
+    /// a moment can reuse the connection.
     ReadOut,
-    /// Close the connection, because the upstream would go on with text that nobody reads, such as
-    /// text behind a stop sequence unknown to it.
+    /// Instruction to close the connection, because the upstream would go on sending unused text,
+    /// for example after an unknown stop sequence.
     Cut,
 }
 
-/// End of an upstream's body.
+/// Way in which an upstream's response body ended: completely or by a broken connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The body ended completely, by the rules of HTTP.
+    /// End of a complete body, by the rules of HTTP.
     Complete,
-    /// The connection broke.
+    /// Break of the connection before the body was complete.
     Aborted,
 }
 
-/// Failures that a host notices, and that no upstream answered for.
+/// Failures that the host detects, as opposed to errors that an upstream returns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// The client's body is larger than `request_bytes_max`.
+    /// Client body that is larger than `request_bytes_max`.
     RequestTooLarge,
-    /// The exchanges of the host together hold `buffered_bytes_max`.
+    /// Memory limit reached: the exchanges of the host together hold `buffered_bytes_max` bytes.
     Overloaded,
-    /// Connect, TLS or DNS failed, or the connection broke before an answer.
+    /// Failure of DNS, TCP connect or TLS, or a connection that broke before an answer.
     Unreachable(Unreachable),
-    /// The answer broke off before any of it was sent to the client. The client gets an error.
+    /// Upstream answer that broke off before any byte was sent to the client. The client gets an
+    /// error.
     BrokeOff,
-    /// The answer is compressed, and cannot be unpacked, or unpacks to too much.
+    /// Upstream answer whose compression cannot be decoded, or that decodes to too many bytes.
     Undecodable,
-    /// The host knows that no server is healthy, or its queues are full.
+    /// Failure for lack of a healthy server, or because the host's queues are full.
     NoHealthyUpstream,
-    /// The host's own timeout, before the head.
+    /// Timeout of the host before the head of the upstream's answer.
     Timeout,
-    /// The host has no route for the request.
+    /// Client request for which the host has no route.
     NoRoute,
-    /// The host refuses the client, for this reason.
+    /// Refusal of the client by the host, with the reason.
     Forbidden(&'static str),
-    /// The host's configuration of this route cannot be read. Its log says why.
+    /// Invalid configuration of the route in the host, whose log has the reason.
     Misconfigured,
-    /// The client's body broke off.
+    /// Client body that ended before it was complete.
     RequestIncomplete,
-    /// The client's body came too slowly.
+    /// Client body that arrived too slowly.
     RequestTooSlow,
 }
 
 impl Failure {
-    /// Returns true if the upstream could not be asked, and the request is not at fault.
+    /// Returns true if no upstream could be called, and the request is not at fault.
     pub(super) fn is_of_upstream(&self) -> bool {
         matches!(
             self,
@@ -184,13 +188,13 @@ impl Failure {
         )
     }
 
-    /// Returns true if the failure concerns only one call, so that a preparation can go on without
-    /// the answer to its call.
+    /// Returns true if the failure concerns only one call, so that a preparation step can continue
+    /// without the answer to the failed call.
     pub(super) fn is_of_call(&self) -> bool {
         self.is_of_upstream() || matches!(self, Self::BrokeOff | Self::Undecodable)
     }
 
-    /// Returns the cause for the report, and the error for the client.
+    /// Returns the cause for the report and the error for the client.
     pub(super) fn into_error(self) -> (Cause, Error) {
         match self {
             Self::RequestTooLarge => (Cause::RequestTooLarge, request_too_large()),
@@ -238,47 +242,46 @@ impl Failure {
     }
 }
 
-/// Abilities of a host. The default is the least.
+/// Capabilities of a host. By default every capability is off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostCan {
     /// Times at which the host can write to the client while the upstream is silent.
     pub ping: Pings,
-    /// Send another request after the first, so that
-    /// [`Exchange::poll_call`](super::Exchange::poll_call) gives one: to an upstream that refused
-    /// the first, for which the exchange keeps the client's body, or to the judge of an answer of
-    /// which the client has all but the end. A request to a model that describes images may come
-    /// before the first.
+    /// True if the host can send more than one call per exchange with
+    /// [`Exchange::poll_call`](super::Exchange::poll_call). Further calls go to an upstream that
+    /// refused the first call, for which the client's body is kept, or to the judge of an answer,
+    /// whose end is held meanwhile. A call to a model that describes images may come before the
+    /// first call.
     pub ask_again: bool,
-    /// Send a request without a body ([`Call::method`]): the upstream is asked for its models where
-    /// the configuration names none.
+    /// True if the host can send a request without a body ([`Call::method`]). Creole uses such a
+    /// request to list an upstream's models where the configuration names none.
     pub list_models: bool,
-    /// Send a request to any URL ([`Call::fetch`]) and give its answer, before the request that has
-    /// an answer for the client. Its server must be checked: unless [`Fetch::may_be_private`], no
-    /// address may be connected to that is not public, whatever its name resolves to. Needs
-    /// [`Self::ask_again`].
+    /// True if the host can fetch any URL ([`Call::fetch`]) before the call that answers the
+    /// client. The host must check the server: unless [`Fetch::may_be_private`], the host may
+    /// connect only to public addresses, whatever the name resolves to. Needs [`Self::ask_again`].
     pub fetch: bool,
-    /// Read PDFs, for upstreams that take no files
+    /// True if the host can extract the text of PDFs, for upstreams that accept no files
     /// ([`Exchange::poll_document`](super::Exchange::poll_document)).
     pub read_documents: bool,
-    /// Leave requests for paths that are not Creole's to other services behind the host, as a proxy
-    /// can. Creole does not answer them.
+    /// True if the host leaves requests for paths outside of Creole's to other services, as a proxy
+    /// can. Creole does not answer these requests.
     pub serve_others: bool,
 }
 
 /// Times at which the host can send bytes to the client while the upstream is silent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pings {
-    /// The host has timers and may write at any time.
+    /// Host that has timers and may write to the client at any time.
     Sent,
-    /// The host may write at any time after the head of the answer. The head goes out with the
+    /// Host that may write at any time once the response head is sent. The head is sent with the
     /// upstream's first bytes.
     AfterHead,
-    /// The host writes only when the upstream sends something.
+    /// Host that writes to the client only when the upstream sends something.
     #[default]
     No,
 }
 
-/// Error message for an answer that is compressed and cannot be read.
+/// Error message for an upstream answer whose compression cannot be decoded.
 pub(super) const ENCODING_UNREADABLE: &str =
     "Upstream sent an invalid response: its content-encoding cannot be read";
 

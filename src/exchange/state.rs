@@ -1,45 +1,47 @@
-//! State machine of an exchange: its phases, and the moves between them.
+//! State machine of an exchange: its phases and the transitions between them.
 
 use super::ask::Ask;
 use super::retry::Refusal;
 use super::round::Round;
 
-/// Phase of an exchange. Only its methods move it on.
+/// Phase of an exchange. Only the methods of this type change the phase.
 #[derive(Debug)]
 pub(super) struct State(Phase);
 
 #[derive(Debug)]
 enum Phase {
-    /// The request is not complete. The client has nothing.
+    /// Phase: the request is incomplete. Nothing was sent to the client.
     Requested,
-    /// The upstream is to be called: for the first time, or without what it refused. The client has
-    /// nothing but comments.
+    /// Phase: an upstream call is due, either the first or a retry after a refusal. The client has
+    /// received at most comments.
     Due(Option<Box<Refusal>>),
-    /// The next question of a step is to be asked, or the first call of the upstream behind the
-    /// last step is to be made. Behind the answer, the client has all of it but its end. `cut`: the
-    /// answer before goes on with what nobody reads.
+    /// Phase: a step's next question is due, or the first upstream call after the last step. After
+    /// the answer, the client has received everything but the answer's end. `cut`: the upstream
+    /// goes on sending bytes that are not read.
     AskDue { cut: bool },
-    /// A question is open. The client has what it had when the question became due.
+    /// Phase: a step's question, a count or a list of models is open. The client receives nothing
+    /// of the answer meanwhile.
     Asked(Ask),
-    /// The host reads a document. The client has nothing.
+    /// Phase: the host reads a document. Nothing was sent to the client.
     Reading,
-    /// The upstream is called. The client has what came of the answer so far.
+    /// Phase: the upstream was called. The client has received the answer as far as translated.
     Called(Round),
-    /// A method works on what it took out of the phase. No host sees this.
+    /// Placeholder while a method owns the data of the phase. No host sees this phase.
     Taken,
-    /// The client has everything. `cut`: the upstream goes on with what nobody reads.
+    /// Phase: the response is complete. `cut`: the upstream goes on sending bytes that are not
+    /// read.
     Ended { cut: bool },
-    /// The request is not for Creole, and passes.
+    /// Phase: the request is not for Creole and is forwarded unchanged.
     Passed,
 }
 
-/// Call that is to be made.
+/// Kind of upstream call that the host has to make next.
 pub(super) enum Due {
-    /// The first call of the upstream.
+    /// First call of the upstream for the client's request.
     First,
-    /// A call without what the upstream refused.
+    /// Retry without the part that the upstream refused.
     Again(Box<Refusal>),
-    /// The call of a step's question.
+    /// Call for a question of a step, such as an image to fetch.
     Ask,
 }
 
@@ -52,24 +54,24 @@ impl State {
         self.0 = Phase::Passed;
     }
 
-    /// Notes that the request is complete: its first call is due.
+    /// Marks the request as complete, so that its first call is due.
     pub(super) fn complete(&mut self) {
         if matches!(self.0, Phase::Requested) {
             self.0 = Phase::Due(None);
         }
     }
 
-    /// Begins the round of a call that is made.
+    /// Changes the phase: an upstream call for the client's answer is open.
     pub(super) fn call(&mut self, round: Round) {
         self.0 = Phase::Called(round);
     }
 
-    /// Opens a question.
+    /// Changes the phase: an auxiliary call, such as a token count, is open.
     pub(super) fn ask(&mut self, ask: Ask) {
         self.0 = Phase::Asked(ask);
     }
 
-    /// Leaves a document to the host.
+    /// Changes the phase: the host reads a document.
     pub(super) fn read(&mut self) {
         self.0 = Phase::Reading;
     }
@@ -78,12 +80,12 @@ impl State {
         matches!(self.0, Phase::Reading)
     }
 
-    /// Makes another call of the upstream due, which refused the last one.
+    /// Makes another call due after the upstream refused the last call.
     pub(super) fn retry(&mut self, refusal: Refusal) {
         self.0 = Phase::Due(Some(Box::new(refusal)));
     }
 
-    /// Makes the next question of a step due.
+    /// Changes the phase: the next question of a step is due.
     pub(super) fn make_ask_due(&mut self, cut: bool) {
         if !self.is_ended() {
             self.0 = Phase::AskDue { cut };
@@ -96,15 +98,14 @@ impl State {
         }
     }
 
-    /// Notes that an ended exchange came to its end in the middle of the upstream's answer, which
-    /// goes on.
+    /// Marks an ended exchange as cut: the upstream goes on sending an answer that is not read.
     pub(super) fn cut(&mut self) {
         if self.is_ended() {
             self.0 = Phase::Ended { cut: true };
         }
     }
 
-    /// Takes the call that is due.
+    /// Takes the call that is due out of the phase.
     pub(super) fn take_due(&mut self) -> Option<Due> {
         match std::mem::replace(&mut self.0, Phase::Taken) {
             Phase::Due(None) => Some(Due::First),
@@ -117,7 +118,7 @@ impl State {
         }
     }
 
-    /// Takes the round out, to be put back by [`State::call`].
+    /// Takes the round out of the phase; the caller puts it back with [`State::call`].
     pub(super) fn take_round(&mut self) -> Option<Round> {
         match std::mem::replace(&mut self.0, Phase::Taken) {
             Phase::Called(round) => Some(round),
@@ -128,7 +129,7 @@ impl State {
         }
     }
 
-    /// Takes the open question out, for which an answer has come or failed.
+    /// Takes the open auxiliary call out of the phase, once its answer has arrived or failed.
     pub(super) fn take_ask(&mut self) -> Option<Ask> {
         match std::mem::replace(&mut self.0, Phase::Taken) {
             Phase::Asked(ask) => Some(ask),
@@ -175,7 +176,7 @@ impl State {
         matches!(self.0, Phase::AskDue { .. })
     }
 
-    /// Returns true if the answer to the last call is over, and another call is to be made.
+    /// Returns true if the answer to the last call is over and another call is due.
     pub(super) fn is_next_due(&self) -> bool {
         matches!(self.0, Phase::Due(Some(_)) | Phase::AskDue { .. })
     }

@@ -1,8 +1,8 @@
-//! Steps of an exchange: their table, and what drives them. `src/steps/` has what each asks, and
-//! what becomes of it.
+//! Runner for the steps of an exchange, such as fetching images or judging an answer, and the table
+//! of steps. The questions and results of each step are in `src/steps/`.
 //!
-//! Steps before the call run one after another. The step behind the answer holds the answer's end,
-//! and asks once the answer is complete.
+//! Steps before the call run one after another. The step after the answer holds the answer's end,
+//! and asks its questions once the answer is complete.
 
 use super::ask::{Ask, Asker};
 use super::seam::{Call, Failure, HostCan};
@@ -18,21 +18,21 @@ use crate::protocols::Refused;
 use crate::steps::{Came, Can, Change, Hold, Nothing, Question, See, Step};
 use crate::steps::{descriptions, documents, images, verdicts};
 
-/// Steps before the call of an upstream, in their order.
+/// Steps before the upstream call, in their order.
 const BEFORE: &[StepRow] = &[
     StepRow { begin: documents::begin, is_for_counts: true },
-    // Of these, the estimate of a count knows what comes.
+    // Steps on images do not run for counts: the token estimate already includes their results.
     StepRow { begin: images::begin, is_for_counts: false },
     StepRow { begin: descriptions::begin, is_for_counts: false },
 ];
 
-/// Step behind an answer.
+/// Function that begins the step after an answer.
 const BEHIND: BeginBehind = verdicts::begin;
 
-/// StepRow of the table of steps.
+/// Row in the table of steps.
 pub(super) struct StepRow {
-    /// Function that begins the step, if it has something to do. It costs next to nothing where the
-    /// configuration does not ask for the step.
+    /// Function that begins the step, if the request needs the step. The function costs next to
+    /// nothing where the configuration does not use the step.
     pub(super) begin: fn(&See<'_>, &mut Report) -> Option<Box<dyn Step>>,
     /// True if the step also runs before a count of tokens.
     pub(super) is_for_counts: bool,
@@ -43,32 +43,32 @@ type BeginBehind = fn(&See<'_>, &RequestContext, &mut Report) -> Option<Box<dyn 
 /// Progress of the steps of one exchange.
 pub(super) struct Steps {
     rows: &'static [StepRow],
-    /// Number of rows that have begun, or had nothing to do.
+    /// Number of table rows processed: their steps have begun or had nothing to do.
     begun: usize,
     current: Option<Running>,
-    /// Step that holds the end of the answer until it asks.
+    /// Step that holds the end of the answer until the answer is complete.
     hold: Option<Box<dyn Hold>>,
-    /// Warnings of the request and its steps, for whatever request follows.
+    /// Warnings of the request and its steps, for later upstream requests.
     warnings: Option<Box<Warnings>>,
 }
 
-/// Step that is under way.
+/// Step that is running.
 struct Running {
     step: Box<dyn Step>,
     is_behind: bool,
     began: Millis,
     until: Millis,
-    /// Parts that upstreams refused of requests of the step.
+    /// Parts that upstreams refused in the step's own requests.
     refused: Vec<Refused>,
 }
 
-/// Result of going on with a step.
+/// Next action for a running step.
 pub(super) enum Next {
-    /// A call is to be made.
+    /// Call that the host has to make.
     Call(Call),
-    /// The host itself is to read a document.
+    /// Document that the host itself has to read.
     Host,
-    /// The step has no more questions.
+    /// End of the step: no questions are left.
     Over,
 }
 
@@ -83,7 +83,7 @@ impl Steps {
         Self { rows, begun: 0, current: None, hold: None, warnings: None }
     }
 
-    /// Returns the number of bytes that the steps keep in memory.
+    /// Returns the number of bytes that the exchange's steps keep in memory.
     pub(super) fn held_bytes(&self) -> usize {
         let current = self.current.as_ref().map_or(0, |running| running.step.held_bytes());
         self.hold.as_ref().map_or(current, |hold| current.saturating_add(hold.held_bytes()))
@@ -93,32 +93,32 @@ impl Steps {
         self.begun > 0
     }
 
-    /// Returns the warnings of the steps, with which each further request begins.
+    /// Returns the warnings of the steps, with which each later upstream request begins.
     pub(super) fn warnings(&self, is_strict: bool) -> Warnings {
         self.warnings.as_deref().cloned().unwrap_or_else(|| Warnings::new(is_strict))
     }
 
-    /// Returns true if a step before the call is under way.
+    /// Returns true if a step before the upstream call is running.
     pub(super) fn is_before(&self) -> bool {
         self.current.as_ref().is_some_and(|running| !running.is_behind)
     }
 
-    /// Returns true if the answer is complete, and the step behind it is under way.
+    /// Returns true if the answer is complete and the step after the answer is running.
     pub(super) fn is_behind(&self) -> bool {
         self.current.as_ref().is_some_and(|running| running.is_behind)
     }
 
-    /// Returns the time at which the step is given up that is under way.
+    /// Returns the time at which the running step is abandoned.
     pub(super) fn until(&self) -> Option<Millis> {
         self.current.as_ref().map(|running| running.until)
     }
 
-    /// Returns the step that is under way.
+    /// Returns the running step.
     pub(super) fn step(&self) -> Option<&dyn Step> {
         self.current.as_ref().map(|running| &*running.step)
     }
 
-    /// Returns what upstreams refused of requests of the step.
+    /// Returns the list of parts that upstreams refused in the running step's requests.
     pub(super) fn refused_mut(&mut self) -> Option<&mut Vec<Refused>> {
         self.current.as_mut().map(|running| &mut running.refused)
     }
@@ -129,8 +129,8 @@ impl Steps {
 }
 
 impl Exchange {
-    /// Goes on with the steps before the call, until one has a question, or all are done. `body` is
-    /// then as the upstream takes it.
+    /// Runs the steps before the upstream call until a step has a question or all steps are done.
+    /// Steps may rewrite `body`, the client's request, into a form that the upstream accepts.
     pub(super) fn prepare(&mut self, body: &mut Vec<u8>, now: Millis) -> Result<Next, Error> {
         loop {
             if let Some(running) = &mut self.steps.current {
@@ -151,7 +151,7 @@ impl Exchange {
         }
     }
 
-    /// Returns the next row for this request.
+    /// Returns the next row of the table that applies to this request.
     fn next_row(&mut self) -> Option<&'static StepRow> {
         let is_for = match self.client.path {
             Path::Messages => |_: &StepRow| true,
@@ -173,10 +173,9 @@ impl Exchange {
         let see = see(&self.config, self.can, self.ids, &self.client, body, None, now);
         let Some(step) = (row.begin)(&see, &mut self.report) else { return Ok(()) };
         let route = see.text().and_then(|text| see.route(text)).map(|(upstream, _)| upstream);
-        // Nobody pays for what is done for a request that its upstream would get without a
-        // credential.
+        // Do not spend tokens on a request that its upstream would get without a credential.
         if let Err(error) = route.map_or(Ok(()), |upstream| self.check_credential(upstream)) {
-            // A count is made without a credential, too.
+            // Counts are made without a credential, too.
             return if self.client.path == Path::CountTokens { Ok(()) } else { Err(error) };
         }
         self.steps.current = Some(self.run(step, false, now));
@@ -192,7 +191,7 @@ impl Exchange {
         self.upstream_headers(upstream, false).map(|_| ())
     }
 
-    /// Returns the call for the next question of the step that is under way.
+    /// Returns the call for the next question of the running step.
     fn ask_next(&mut self, body: &[u8], now: Millis) -> Next {
         let config = self.config.clone();
         loop {
@@ -221,7 +220,7 @@ impl Exchange {
         }
     }
 
-    /// Ends the step that is under way, and returns its change.
+    /// Ends the running step, and returns its change to the request or the answer.
     fn end_step(&mut self, body: &[u8], now: Millis) -> Result<Option<Change>, Error> {
         let Some(Running { step, began, .. }) = self.steps.current.take() else { return Ok(None) };
         let see = see(&self.config, self.can, self.ids, &self.client, body, Some(began), now);
@@ -234,13 +233,14 @@ impl Exchange {
         }
     }
 
-    /// Takes what came of the step's question. `is_cut`: the answer goes on with what nobody reads.
+    /// Passes the result of the step's question to the step. `is_cut`: the upstream goes on sending
+    /// bytes that are not read.
     pub(super) fn handle_came(&mut self, came: Came, is_cut: bool, now: Millis) {
         self.take_came(came);
         self.go_on(is_cut, now);
     }
 
-    /// Takes a failure of the step's question.
+    /// Passes a failure of the step's call to the step.
     pub(super) fn handle_step_failure(&mut self, failure: &Failure, now: Millis) {
         let why = match failure {
             Failure::Timeout => Nothing::TimedOut,
@@ -250,7 +250,7 @@ impl Exchange {
         self.handle_came(Came::Nothing(why), false, now);
     }
 
-    /// Gives the step up, whose time is over.
+    /// Abandons the running step, because its time is over.
     pub(super) fn give_up_step(&mut self, now: Millis) {
         if let Some(running) = &mut self.steps.current {
             running.step.give_up();
@@ -258,8 +258,8 @@ impl Exchange {
         self.go_on(false, now);
     }
 
-    /// Makes the next question of the step due. A step behind the answer without one ends at once:
-    /// a host that never polls for another call must not keep the client waiting.
+    /// Makes the next question of the step due. A step after the answer that has no question ends
+    /// at once: a host that never polls for another call must not keep the client waiting.
     fn go_on(&mut self, is_cut: bool, now: Millis) {
         self.state.make_ask_due(is_cut);
         if let Some(running) = self.steps.current.as_ref().filter(|running| running.is_behind) {
@@ -270,23 +270,23 @@ impl Exchange {
         }
     }
 
-    /// Begins the step behind the answer, which reads what is written for the client from now on.
+    /// Begins the step after the answer, which reads all bytes written for the client from now on.
     /// `body` is the client's request.
     pub(super) fn begin_behind(&mut self, body: &str, context: &RequestContext, now: Millis) {
         let see = see(&self.config, self.can, self.ids, &self.client, body.as_bytes(), None, now);
         self.steps.hold = BEHIND(&see, context, &mut self.report);
     }
 
-    /// Holds the end of the answer, if it is in what was written behind `from` and waits for a
-    /// step.
+    /// Holds back the end of the answer, if the bytes written after index `from` contain the end
+    /// and the step needs to run first.
     pub(super) fn hold_end(&mut self, from: usize) {
         if let Some(hold) = &mut self.steps.hold {
             hold.hold(&mut self.output.body, from, &mut self.report);
         }
     }
 
-    /// Ends a complete answer, or makes the first question of the step behind it due. `is_cut`: the
-    /// upstream goes on.
+    /// Ends a complete answer, or makes the first question of the step after the answer due.
+    /// `is_cut`: the upstream goes on sending bytes that are not read.
     pub(super) fn end_answer(&mut self, is_cut: bool, now: Millis) {
         if self.steps.is_holding()
             && !self.is_ended()
@@ -303,7 +303,8 @@ impl Exchange {
         }
     }
 
-    /// Returns the call for the next question of the step behind the answer, or ends the answer.
+    /// Returns the call for the next question of the step after the answer; without a question,
+    /// ends the answer.
     pub(super) fn ask_behind(&mut self, now: Millis) -> Option<Call> {
         if let Next::Call(call) = self.ask_next(b"", now) {
             return Some(call);
@@ -312,7 +313,7 @@ impl Exchange {
         None
     }
 
-    /// Gives the end of the answer to the client, as the step behind it has written it.
+    /// Sends the end of the answer to the client, as rewritten by the step after the answer.
     fn end_behind(&mut self, is_cut: bool, now: Millis) {
         let before = self.output.body.len();
         if let Ok(Some(Change::End(end))) = self.end_step(b"", now) {
@@ -336,7 +337,7 @@ impl Exchange {
     }
 }
 
-/// Returns the view that steps get of an exchange.
+/// Returns the view of an exchange that steps receive.
 pub(super) fn see<'s>(
     config: &'s Config,
     can: HostCan,

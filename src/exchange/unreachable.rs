@@ -1,64 +1,64 @@
-//! Reasons why an upstream could not be reached.
+//! Reasons why an upstream could not be reached, for the log and for the error to the client.
 
-/// Reason why an upstream could not be reached, the same on every host. No reason has an address in
-/// it, because clients read it; an embedder's own words must not, either.
+/// Reason why an upstream could not be reached, the same on every host. Clients read the reason, so
+/// no reason contains an address; a text supplied by an embedder must not, either.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unreachable {
-    /// DNS does not know the upstream's name.
+    /// DNS failure: the upstream's name cannot be resolved.
     NoName,
-    /// Nobody listens at the upstream's address.
+    /// Connection refused: no server listens at the upstream's address.
     Refused,
-    /// Nobody answered in time.
+    /// Timeout while connecting to the upstream.
     TimedOut,
-    /// There is no way to the upstream's host.
+    /// Network failure: no route to the upstream's host.
     NoHost,
-    /// There is no way to the upstream's network.
+    /// Network failure: no route to the upstream's network.
     NoNetwork,
-    /// The upstream hung up before its head, or reset the connection.
+    /// Connection closed or reset by the upstream before the head of its answer.
     Closed,
-    /// The connection was refused or lost: the host cannot tell which.
+    /// Connection refused or lost: the host cannot tell which.
     RefusedOrLost,
-    /// The upstream reset the stream, and not the connection.
+    /// Reset of the HTTP stream by the upstream, without a reset of the connection.
     StreamRefused,
-    /// The upstream sent a head before the host had all of the request.
+    /// Response head that arrived before the host had sent the whole request.
     TooEarly,
-    /// The upstream sent a head, and no body.
+    /// Response head without a body from the upstream.
     NoBody,
-    /// The upstream speaks something else than HTTP.
+    /// Protocol failure: the upstream's answer is not HTTP.
     NotHttp,
-    /// The upstream does not speak HTTP, or hung up: the host cannot tell which.
+    /// Answer that is not HTTP, or a closed connection: the host cannot tell which.
     NotHttpOrClosed,
-    /// The upstream speaks something else than TLS.
+    /// Protocol failure: the upstream's answer is not TLS.
     NotTls,
-    /// TLS found no common ground.
+    /// TLS handshake failure, for example without a common version or cipher.
     Handshake,
-    /// Nobody knows who signed the upstream's certificate.
+    /// Certificate of the upstream with an unknown issuer.
     UnknownIssuer,
-    /// The upstream's certificate has expired.
+    /// Certificate of the upstream that has expired.
     Expired,
-    /// The upstream's certificate is for another name.
+    /// Certificate of the upstream that is for another name.
     OtherName,
-    /// The upstream's certificate is that of an authority, which signs others, and not of a server.
+    /// Certificate of the upstream that belongs to a certificate authority, not to a server.
     AuthorityAsServer,
-    /// The upstream's certificate is wrong in another way.
+    /// Certificate of the upstream that is invalid for another reason.
     BadCertificate,
-    /// TLS failed: the host cannot tell how.
+    /// TLS failure without details from the host.
     NotTrusted,
-    /// The host may not open connections to the upstream.
+    /// Connection to the upstream that the host's sandbox does not allow.
     NotAllowed,
-    /// The host has no more file descriptors.
+    /// Lack of file descriptors on the host.
     NoFiles,
-    /// The platform allows no more calls for one request: a Worker's subrequests.
+    /// Limit of the platform on calls per request, such as the subrequests of a Cloudflare Worker.
     TooManyCalls,
-    /// There is no connection, and nothing more is known.
+    /// Missing connection, without further details.
     NotConnected,
-    /// Another reason, in an embedder's own words.
+    /// Reason in an embedder's own text.
     Other(String),
 }
 
 impl Unreachable {
-    /// Returns true if another request could reach the upstream. If not, SDKs and agents would ask
-    /// in vain for minutes.
+    /// Returns true if a retry could reach the upstream. If false, the error tells clients not to
+    /// retry, because SDKs and agents would retry in vain for minutes.
     pub(super) fn heals(&self) -> bool {
         !(self.is_of_url()
             || matches!(
@@ -71,13 +71,12 @@ impl Unreachable {
             ))
     }
 
-    /// Returns true if the fault is in the configuration's URL: it names another server, or the
-    /// wrong scheme.
+    /// Returns true if the configured URL is at fault: it names another server or the wrong scheme.
     pub(super) fn is_of_url(&self) -> bool {
         matches!(self, Self::NotHttp | Self::NotTls | Self::OtherName | Self::NotAllowed)
     }
 
-    /// Returns the reason in the words for the client.
+    /// Returns the reason as the text for the client.
     #[must_use]
     pub fn words(&self) -> &str {
         match self {

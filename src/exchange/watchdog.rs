@@ -1,50 +1,51 @@
-//! Notices silence: of the upstream, which may have stalled, and towards the client, which may give
-//! up.
+//! Watchdog that detects silence: an upstream that has stalled, and a client that gets no bytes and
+//! may give up.
 //!
-//! An upstream's comments and empty deltas are life, but not progress: a server that only says that
-//! it is alive for minutes has stalled too. So has a model that writes nothing but white space.
+//! An upstream's comments and empty deltas are signs of life, but not progress: a server that sends
+//! only signs of life for minutes has stalled too. So has a model that writes nothing but white
+//! space.
 
 use crate::Millis;
 use crate::answer::Ending;
 use crate::config::Settings;
 
-/// Time for which a complete answer waits for the end of its connection.
+/// Wait for the end of the upstream's body after a complete answer, in ms.
 const SURE_MS: u64 = 10_000;
 
-/// Time for which the end is awaited once the upstream stopped without counts: some upstreams then
-/// call a tool.
+/// Wait for the end of the answer after the upstream stopped without token counts, in ms: some
+/// upstreams then still send a tool call.
 const LIKELY_MS: u64 = 60_000;
 
-/// Time for which an upstream may still tell its counts, once the text was cut at a stop sequence.
-/// It may not know the sequence, and then it goes on, and whoever pays for its tokens pays.
+/// Wait for the upstream's token counts after the text was cut at a stop sequence, in ms. An
+/// upstream that does not know the sequence goes on generating tokens that somebody pays for.
 const CUT_MS: u64 = 200;
 
-/// Action that is due at a time.
+/// Action that is due after a silence: a ping, or the end of the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Due {
-    /// Nothing is due yet.
+    /// No action is due yet, because no timeout has expired.
     Nothing,
-    /// A ping is due: nothing was sent to the client for `ping_interval_ms`.
+    /// Ping for the client, because nothing was sent for `ping_interval_ms`.
     Ping,
-    /// The answer is to be ended: it is complete, but for the word that it is.
+    /// End of an answer that is complete, except that the upstream has not ended its body.
     End,
-    /// The upstream is given up; the text says why.
+    /// Timeout of the upstream, with the text for the error.
     Stalled(&'static str),
 }
 
 /// Part of the answer that the upstream has to send next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Awaited {
-    /// The head of the upstream's response.
+    /// Head of the upstream's HTTP response.
     Head,
-    /// The first content of an answer that is no stream. Some servers send their head, and then
-    /// line ends, while a model thinks; others send the head when the answer is there. Both may
-    /// take as long.
+    /// First content of an answer that is not a stream. While the model generates, some servers
+    /// send the head and then line ends; others send the head with the finished answer. Both get
+    /// the same time.
     Whole,
-    /// The first content of a stream. Servers that send their head at once (mlx-lm, DeepSeek) read
-    /// the prompt after it.
+    /// First content of a stream. Servers that send their head at once (mlx-lm, DeepSeek) process
+    /// the prompt after the head.
     First,
-    /// More of an answer whose content has begun.
+    /// Further content of an answer whose content has begun.
     More,
 }
 
@@ -60,10 +61,10 @@ pub(crate) struct Watchdog {
     byte_at: Millis,
     progress: u64,
     progress_at: Millis,
-    /// Time since which the answer may be complete: the upstream said why it stopped, or closed its
-    /// JSON; or the text was cut; or the status decides.
+    /// Time since which the answer may be complete: the upstream sent a stop reason or closed its
+    /// JSON, the text was cut, or the status suffices.
     complete_at: Option<Millis>,
-    /// Time that the upstream still gets after `complete_at` or later content, in milliseconds.
+    /// Wait after `complete_at` or later content until the answer is ended, in milliseconds.
     patience_ms: u64,
     sent_at: Millis,
     /// True if the host can write while the upstream is silent.
@@ -73,7 +74,7 @@ pub(crate) struct Watchdog {
 }
 
 impl Watchdog {
-    /// `pings`: whether the host can write while the upstream is silent.
+    /// Creates a watchdog. `pings`: true if the host can write while the upstream is silent.
     #[must_use]
     pub(crate) fn new(settings: &Settings, pings: bool) -> Self {
         Self {
@@ -94,7 +95,7 @@ impl Watchdog {
         }
     }
 
-    /// Starts the times of a call: the upstream's head may take `first_byte_timeout_ms`.
+    /// Starts the timeouts of a call. The upstream's head may take `first_byte_timeout_ms`.
     pub(crate) fn start(&mut self, first_byte_timeout_ms: u64, now: Millis) {
         self.first_byte_timeout_ms = first_byte_timeout_ms;
         self.awaited = Awaited::Head;
@@ -106,30 +107,30 @@ impl Watchdog {
         self.cut_at = None;
     }
 
-    /// Notes that the upstream's head has come, of an answer that is a stream or is not. The time
-    /// before it was no silence between signs of life.
+    /// Records the arrival of the upstream's head. `is_stream`: true if the answer is a stream.
+    /// Silence is measured from the head on.
     pub(crate) fn head(&mut self, is_stream: bool, now: Millis) {
         self.awaited = if is_stream { Awaited::First } else { Awaited::Whole };
         self.byte_at = now;
         self.progress_at = now;
     }
 
-    /// Notes that the upstream sent something.
+    /// Records the time at which bytes arrived from the upstream.
     pub(crate) fn byte(&mut self, now: Millis) {
         self.byte_at = now;
     }
 
-    /// Notes that the model has begun to write a stream, if only white space: a model that goes
-    /// astray writes no end of it.
+    /// Records that the model has begun to write a stream, if only white space, which a degenerate
+    /// model can write without end.
     pub(crate) fn begun(&mut self) {
         if self.awaited == Awaited::First {
             self.awaited = Awaited::More;
         }
     }
 
-    /// Notes how many pieces of content the upstream has sent so far.
+    /// Records the number of pieces of content received from the upstream.
     pub(crate) fn progress(&mut self, progress: u64, now: Millis) {
-        // Comments in front of an answer that is no stream are signs of life, as line ends are.
+        // Comments before a non-stream answer are signs of life, as line ends are.
         let is_first = matches!(self.awaited, Awaited::Whole | Awaited::First) && progress > 0;
         if progress != self.progress || is_first {
             self.awaited = Awaited::More;
@@ -138,7 +139,7 @@ impl Watchdog {
         }
     }
 
-    /// Notes whether more must come, and sets the time that the end may take.
+    /// Records how complete the answer is, and sets the wait for its end.
     pub(crate) fn ending(&mut self, ending: Ending, now: Millis) {
         self.patience_ms = match ending {
             Ending::Open => {
@@ -149,7 +150,7 @@ impl Watchdog {
             Ending::Cut => {
                 self.cut_at.get_or_insert(now);
                 // A host that writes only when the upstream does would lose the end of the message
-                // in between.
+                // in the meantime.
                 if self.writes { CUT_MS } else { SURE_MS }
             }
             Ending::Sure => SURE_MS,
@@ -157,14 +158,14 @@ impl Watchdog {
         self.complete_at.get_or_insert(now);
     }
 
-    /// Returns true if the text was cut, and the wait for what the upstream still says of its
-    /// answer is over.
+    /// Returns true if the text was cut at a stop sequence, and the wait for the upstream's counts
+    /// is over.
     #[must_use]
     pub(crate) fn is_cut_over(&self, now: Millis) -> bool {
         self.cut_at.is_some_and(|at| now >= at.saturating_add(CUT_MS))
     }
 
-    /// Notes that the client was sent something.
+    /// Records the time at which bytes were sent to the client.
     pub(crate) fn sent(&mut self, now: Millis) {
         self.sent_at = now;
     }
@@ -175,7 +176,8 @@ impl Watchdog {
         now >= self.sent_at.saturating_add(self.ping_interval_ms)
     }
 
-    /// Returns the action that is due now.
+    /// Returns the action that is due at time `now`: a ping, the end of the answer, or a timeout
+    /// error.
     #[must_use]
     pub(crate) fn due(&self, now: Millis) -> Due {
         if self.end_at().is_some_and(|at| now >= at) {
@@ -193,7 +195,7 @@ impl Watchdog {
         if self.ping_is_due(now) { Due::Ping } else { Due::Nothing }
     }
 
-    /// Returns the time of the next action.
+    /// Returns the time at which the next action, such as a ping or a timeout, is due.
     #[must_use]
     pub(crate) fn next(&self, pings: bool) -> Millis {
         let mut next = self.give_up_at();
@@ -204,13 +206,14 @@ impl Watchdog {
         next
     }
 
-    /// Returns the time at which a complete answer is over without the word that it is.
+    /// Returns the time at which a complete answer is ended although the upstream has not ended its
+    /// body.
     fn end_at(&self) -> Option<Millis> {
         let patience = self.patience_ms.min(self.stall_timeout_ms).min(self.no_progress_timeout_ms);
         Some(self.complete_at?.max(self.progress_at).saturating_add(patience))
     }
 
-    /// Returns the time at which the upstream is given up.
+    /// Returns the time at which the upstream is abandoned.
     fn give_up_at(&self) -> Millis {
         let answer_at = self.asked_at.saturating_add(self.first_byte_timeout_ms);
         let more_at = self.silent_at().min(self.no_progress_at());

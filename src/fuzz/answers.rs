@@ -1,4 +1,4 @@
-//! Fuzz targets for upstreams' answers of any bytes; see [`super`].
+//! Fuzz targets for arbitrary bytes as an upstream's answer; see [`super`].
 
 use crate::answer::Answer;
 use crate::config::{InvalidToolCall, Protocol, Settings, ToolStream};
@@ -9,11 +9,11 @@ use crate::model::request_context::{AnswerLimits, Display, RequestContext, Think
 use crate::profile::{Profile, TextToolCalls};
 use crate::{protocols, sse};
 
-/// Limit on answers and events, small enough that inputs reach it.
+/// Maximum size of answers and events in bytes, small enough for inputs to reach it.
 const BYTES_MAX: usize = 4 << 10;
 
-/// Tests the decoder of server-sent events: the events do not depend on how the bytes are cut, and
-/// the decoder holds no more than it may.
+/// Tests the decoder of server-sent events: the events do not depend on the chunk boundaries, and
+/// the decoder's buffers stay within their limit.
 pub fn sse(data: &[u8]) {
     let whole = decode(data, data.len().max(1));
     for size in [1, 2, 7] {
@@ -29,7 +29,7 @@ fn decode(data: &[u8], size: usize) -> (Vec<String>, bool) {
         loop {
             match decoder.next(&mut piece) {
                 Ok(Some(event)) => {
-                    // One byte that is not UTF-8 becomes three.
+                    // An invalid byte becomes three bytes of UTF-8.
                     assert!(event.data.len() <= 3 * BYTES_MAX);
                     events.push(show(event));
                 }
@@ -42,20 +42,20 @@ fn decode(data: &[u8], size: usize) -> (Vec<String>, bool) {
     (events, false)
 }
 
-/// Tests a streamed answer of any bytes in Chat Completions or Messages, after one byte of options:
-/// the grammar holds, and the pieces in which it came do not matter.
+/// Tests a streamed answer of arbitrary bytes in Chat Completions or Messages, after one byte of
+/// options. The client's stream must be well-formed, and chunk boundaries must not matter.
 pub fn stream(data: &[u8]) {
     stream_of(Protocol::Openai, data);
 }
 
-/// Tests an answer of any bytes in Responses, after one byte of options, as a stream and as a
-/// whole.
+/// Tests an answer of arbitrary bytes in the Responses API, after one byte of options, both
+/// streamed and whole.
 pub fn responses(data: &[u8]) {
     stream_of(Protocol::Responses, data);
     response_of(Protocol::Responses, data);
 }
 
-/// Returns what the client gets for a stream in Responses.
+/// Returns the client's stream for a stream in the Responses API.
 #[cfg(test)]
 pub(crate) fn said_in_responses(options: u8, body: &[u8]) -> (String, Result<(), Error>) {
     let (out, result) = run(Protocol::Responses, options, body, body.len().max(1));
@@ -90,7 +90,8 @@ fn run(protocol: Protocol, options: u8, body: &[u8], size: usize) -> (Vec<u8>, R
     (out, result)
 }
 
-/// Tests a whole answer in Chat Completions or Messages, after one byte of options.
+/// Tests a whole answer of arbitrary bytes in Chat Completions or Messages, after one byte of
+/// options.
 pub fn response(data: &[u8]) {
     response_of(Protocol::Openai, data);
 }
@@ -121,7 +122,7 @@ fn answer(protocol: Protocol, options: u8) -> Answer {
     let mut context = RequestContext {
         model: "claude".to_owned(),
         edge_key: has(6),
-        // '0' is the plain stream, as are other digits that are even.
+        // The digit '0' gives the plain stream, like other even digits.
         stream: !has(0),
         thinking: ThinkingContext {
             display: if has(1) { Display::Shown } else { Display::Hidden },
@@ -156,8 +157,8 @@ fn answer(protocol: Protocol, options: u8) -> Answer {
     protocols::answer(protocol, Box::new(context), &settings, Ids::new(7))
 }
 
-/// Checks what the client gets: a message is JSON; a stream begins and ends as it must, and its
-/// blocks do.
+/// Checks the client's output: a whole message is JSON, and a stream begins and ends correctly,
+/// like each of its blocks.
 fn check(options: u8, out: &[u8], failed: bool) {
     let out = std::str::from_utf8(out).expect("it is text");
     if options & 1 != 0 {

@@ -1,4 +1,5 @@
-//! The fuzz target for evidence in refusals of upstreams.
+//! Fuzz target for evidence in an upstream's refusal: the text that shows which part of the request
+//! to change.
 
 use crate::error::{Error, Rejection};
 use crate::json::quoted;
@@ -6,16 +7,16 @@ use crate::model::request_context::RequestContext;
 use crate::upstream_error::evidence::{Evidence, changes};
 use crate::upstream_error::from_upstream;
 
-/// Statuses by the digit at the beginning of an input: those for which changes are tried, and one
-/// for which none is.
+/// Statuses, selected by the first digit of an input: statuses for which changes are tried, and
+/// 429, for which none are.
 const STATUSES: [u16; 8] = [400, 403, 404, 405, 422, 500, 501, 429];
 
-/// Separator between the body of an error and the request that was refused.
+/// Separator between the body of an error and the refused request in an input.
 const SEPARATOR: &str = "\n\n";
 
-/// Evidence names each change once, in strict mode only what loses nothing, and no change by words
-/// that the server repeats out of the request. An input has one digit for the status, then the
-/// error's body, an empty line and the request.
+/// Tests that evidence names each change once, in strict mode only lossless changes. Text that the
+/// server repeats from the request must not count as evidence. An input has one digit for the
+/// status, the error's body, an empty line and the request.
 pub fn evidence(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let Some((status, text)) = text.split_at_checked(1) else { return };
@@ -30,7 +31,7 @@ pub fn evidence(data: &[u8]) {
     repeats(status, request);
 }
 
-/// Checks that an error that only repeats a text of the request names nothing.
+/// Checks that an error that only repeats a text of the request gives no evidence.
 fn repeats(status: u16, text: &str) {
     let error = format!(r#"{{"error":{{"message":{}}}}}"#, quoted(text));
     let sent = format!(
@@ -39,14 +40,14 @@ fn repeats(status: u16, text: &str) {
     );
     let read = refused(status, &error);
     check(&read, Some(&sent));
-    // The words were another text's, masked or cut.
+    // Otherwise the message is another text, or was masked or truncated.
     if read.message == text {
         let found = changes(&read, Some(&sent), false);
         assert!(found.iter().all(|(evidence, _)| *evidence == Evidence::Path), "{found:?}: {text}");
     }
 }
 
-/// Reads an error body as a rejection.
+/// Parses an error body as a rejection.
 fn refused(status: u16, body: &str) -> Rejection {
     let error: Error = from_upstream(status, body.as_bytes(), &RequestContext::default());
     error.rejection().expect("an upstream's").clone()
@@ -57,7 +58,7 @@ fn check(rejection: &Rejection, sent: Option<&str>) {
     let all = changes(rejection, sent, false);
     let strict = changes(rejection, sent, true);
     assert!(strict.iter().all(|(_, change)| change.loses_nothing()), "{strict:?}");
-    // Strict mode takes away, and adds nothing.
+    // Strict mode only filters the changes.
     let lossless: Vec<_> = all.iter().filter(|(_, change)| change.loses_nothing()).collect();
     assert_eq!(strict.iter().collect::<Vec<_>>(), lossless);
     for (at, (_, change)) in all.iter().enumerate() {

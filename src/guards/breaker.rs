@@ -1,5 +1,5 @@
-//! Circuit breaker: finds tools that fail again and again, and calls that are repeated again and
-//! again, in the history of a request.
+//! Circuit breaker: finds tools in a request's history that fail repeatedly, and calls that are
+//! repeated with the same result.
 //!
 //! ```text
 //! call fails      ──▶ +1 for its tool                     3: the result says so      6: the tool
@@ -9,17 +9,16 @@
 //!   the end of a background task ──▶ all counts are 0
 //! ```
 //!
-//! A failure of which the input or the result is new is a step of somebody who is searching, not of
-//! somebody who is stuck: the model is told so as early, and its tool is withheld later
-//! ([`Stuck::news`]). A call that waits, or is made again after another one has waited, is expected
-//! to give the same for a while, and a command that sleeps to fail for a while ([`Stuck::weight`]).
+//! A failure with a new input or a new error message is progress of a model that is searching: the
+//! model gets the note as early, but its tool is withheld later ([`Stuck::news`]). A call that
+//! waits, or that is repeated after a waiting call, may return the same result for a while, and a
+//! command that sleeps may fail for a while ([`Stuck::weight`]).
 //!
-//! All failures of a tool in one turn count once: the model learnt nothing between calls that it
-//! made together. A success whose result was already known since then does not reset the counts, or
-//! two calls could alternate for ever. Everything is computed from the request, so every replica
-//! reaches the same verdict, and the words added to a result are added again to each later request
-//! until the counts are reset. Then they disappear: a tool that works again must not stay
-//! forbidden.
+//! All failures of a tool in one turn count once, because the model learned nothing between calls
+//! made together. A success with an already known result does not reset the counts, or else two
+//! calls could alternate endlessly. All counts are computed from the request alone, so every
+//! replica reaches the same verdict. A note is added again in each later request until the counts
+//! are reset. Then the note disappears, because a tool that works again must not stay forbidden.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -33,41 +32,40 @@ use crate::model::turn::{Turn, answer_to, blocks_before, calls};
 use crate::model::{ToolResult, ToolUse};
 use crate::text::names::{NameSet, Names};
 
-/// Reason why a tool is stopped.
+/// Reason for stopping a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Why {
-    /// Calls of the tool fail.
+    /// Calls of the tool fail repeatedly.
     Failing,
-    /// Repeated call: the same input gives the same result again and again.
+    /// Calls with the same input give the same result repeatedly.
     Repeating,
 }
 
 /// Tool that makes no progress.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stuck<'a> {
-    /// Name of the tool, as the client knows it.
+    /// Name of the tool in the client's request.
     pub name: Cow<'a, str>,
-    /// Toolset of the tool, if it is a member of one.
+    /// Toolset of the tool, if the tool is a member of a toolset.
     pub toolset: Option<Cow<'a, str>>,
-    /// Reason why the tool is stuck.
+    /// Reason for stopping the tool.
     pub why: Why,
-    /// Number of turns in a row in which the tool failed or repeated its result.
+    /// Number of consecutive turns in which the tool failed or repeated its result.
     pub count: u32,
-    /// Number of failed turns that brought something new: an input or a failure unlike all before,
-    /// although the input had all that the tool requires.
+    /// Number of failed turns with a complete input in which the input or the error was new.
     pub news: u32,
-    /// True if the input of the last failed call had all that the tool requires.
+    /// True if the input of the last failed call had all required members.
     pub is_complete: bool,
-    /// Weighted number of turns in which the tool failed or repeated its result: 1 for a call that
-    /// waited for something, else [`WAITING`].
+    /// Weighted number of turns in which the tool failed or repeated its result. A call that waited
+    /// for something adds 1, any other call [`WAITING`].
     pub weight: u32,
 }
 
-/// Factor by which a call that waits may be made more often than others.
+/// Factor by which waiting calls may be repeated more often than other calls.
 const WAITING: u32 = 10;
 
 impl Stuck<'_> {
-    /// Returns true if the tool reaches a limit, which is `most` for calls that do not wait.
+    /// Returns true if the tool reaches a limit; `most` is the limit for calls that do not wait.
     pub(crate) fn reaches(&self, most: u32) -> bool {
         self.weight >= most.saturating_mul(WAITING)
     }
@@ -89,33 +87,33 @@ impl fmt::Display for Stuck<'_> {
     }
 }
 
-/// Result that gets a note for the model, so that it is not taken for just another result.
+/// Position of a tool result that gets a note for the model, and the reason for the note.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Note<'a> {
     /// Index of the turn that holds the result.
     pub turn: usize,
-    /// Index of the result among the results of the turn.
+    /// Index of the result among the results of its turn.
     pub result: usize,
     /// State of the tool after this result.
     pub stuck: Stuck<'a>,
 }
 
-/// Result of inspecting a history.
+/// Findings of the circuit breaker in a history.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Verdict<'a> {
-    /// Notes for results, from `failures_max` on.
+    /// Notes for tool results, from the failure number `failures_max` on.
     pub notes: Vec<Note<'a>>,
-    /// Tools that are stuck at the end of the history, without those below `failures_max`.
+    /// Tools that are stuck at the end of the history and reach `failures_max`.
     pub stuck: Vec<Stuck<'a>>,
 }
 
-/// Maximum number of successes that [`last_reset`] looks up in the history. If no new one is among
-/// them, counting starts at the last news.
+/// Maximum number of successful calls that [`last_reset`] looks up in the history. If all of them
+/// are repetitions, counting starts at the last message of a person or news of a task.
 const SEARCHES_MAX: usize = 8;
 
 type Tool<'a> = (Cow<'a, str>, Option<Cow<'a, str>>);
 
-/// Number of turns with a failure or a repetition, and the turn that was counted last.
+/// Count of turns with a failure or a repetition, and the index of the turn counted last.
 #[derive(Clone, Copy, Default)]
 struct Count {
     count: u32,
@@ -132,32 +130,32 @@ impl Count {
     }
 }
 
-/// Failures of one tool.
+/// Failures of one tool since the last reset.
 #[derive(Default)]
 struct Failures {
     all: Count,
     news: Count,
-    /// True if the input of the last failed call had all that the tool requires.
+    /// True if the input of the last failed call had all required members.
     is_complete: bool,
-    /// Hashes of the calls that failed, and of their results.
+    /// Hashes of the failed calls and of their results.
     known: NameSet<'static>,
 }
 
-/// Call with its result.
+/// Tool call with its result.
 struct Pair<'t, 'a> {
     call: &'t ToolUse<'a>,
     result: &'t ToolResult<'a>,
     /// Index of the result in its turn.
     at: usize,
     failed: bool,
-    /// True if the call waited for something, whatever came of it.
+    /// True if the call waited for something, with or without success.
     waited: bool,
-    /// Hash of the call and its result, unless the call failed.
+    /// Hash of the call and its result; `None` if the call failed.
     succeeded_as: Option<String>,
 }
 
-/// Inspects what the tools did since all counts were last 0. `is_complete` tells if a call's input
-/// has what its tool requires.
+/// Finds stuck tools in the history since all counts were last 0. `is_complete` returns true if a
+/// call's input has all required members.
 pub(crate) fn inspect<'a>(
     turns: &[Turn<'a>],
     failures_max: u32,
@@ -167,21 +165,22 @@ pub(crate) fn inspect<'a>(
     count(turns, from, failures_max, &mut is_complete)
 }
 
-/// A turn before which all counts are 0.
+/// Index of a turn before which all counts are 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Start {
-    /// Index of the turn after a person's words or news of a task: no earlier call counts as known.
+    /// Index of the turn after a person's message or news of a task. No earlier call counts as
+    /// known.
     News(usize),
-    /// Index of the turn with the last success that is new.
+    /// Index of the turn with the last success that was new.
     New(usize),
 }
 
 /// Counts of failures and repetitions since all counts were last 0.
 #[derive(Default)]
 struct Counts<'t, 'a> {
-    /// Tools that failed.
+    /// Tools that failed, with their failures.
     failing: Names<'static, (Tool<'a>, Failures)>,
-    /// Calls that did not fail, by the hash of call and result.
+    /// Successful calls, by the hash of call and result.
     done: Names<'static, Option<(&'t ToolUse<'a>, Count)>>,
     /// Index of the last turn with a call that waited.
     waited: Option<usize>,
@@ -218,7 +217,7 @@ impl<'t, 'a> Counts<'t, 'a> {
         failing(tool, all, news, is_complete)
     }
 
-    /// Counts a call that did not fail, and returns how often it was made.
+    /// Counts a call that succeeded, and returns the count of calls with the same input and result.
     fn succeeded(&mut self, pair: &Pair<'t, 'a>, key: &str, turn: usize) -> Count {
         let mut times = Count::default();
         self.done.update(key.to_owned(), |known| {
@@ -256,7 +255,7 @@ fn repeating<'a>(call: &ToolUse<'a>, all: Count) -> Stuck<'a> {
     Stuck { name, toolset, why: Why::Repeating, count, news: 0, is_complete: true, weight }
 }
 
-/// Counts failures and repetitions from a turn on.
+/// Counts failures and repetitions from the turn `start` on.
 fn count<'a>(
     turns: &[Turn<'a>],
     start: Start,
@@ -307,8 +306,8 @@ fn count<'a>(
     Verdict { notes, stuck: counts.stuck(failures_max) }
 }
 
-/// Finds the last turn before which all counts are certainly 0, whatever they were until then.
-/// Nearly always that is the last turn with calls, so that little of the history is looked at.
+/// Finds the last turn before which all counts are certainly 0. This is nearly always the last turn
+/// with calls, so only little of the history is read.
 fn last_reset<'a>(turns: &[Turn<'a>], is_complete: &mut impl FnMut(&ToolUse<'a>) -> bool) -> Start {
     let news = after_news(turns);
     let mut searches = SEARCHES_MAX;
@@ -331,7 +330,7 @@ fn last_reset<'a>(turns: &[Turn<'a>], is_complete: &mut impl FnMut(&ToolUse<'a>)
     Start::News(news)
 }
 
-/// Returns true if the same call gave the same result before.
+/// Returns true if an earlier call with the same input gave the same result.
 fn was_known(earlier: &[Turn<'_>], pair: &Pair<'_, '_>) -> bool {
     let (mut context, answer) = (KnownCall::of(pair.call), KnownResult::of(pair.result));
     for (at, turn) in earlier.iter().enumerate().rev() {
@@ -339,7 +338,7 @@ fn was_known(earlier: &[Turn<'_>], pair: &Pair<'_, '_>) -> bool {
         if !user.results.iter().any(|known| answer.is_same(known)) {
             continue;
         }
-        // In step, as in `pair`: a client may send any number of both.
+        // Results are in the order of the calls, so one pass is enough for any number of them.
         let mut results = user.results.iter().peekable();
         for call in calls(blocks_before(earlier, at)) {
             let Some(known) = results.next_if(|known| known.id == call.id) else { continue };
@@ -355,8 +354,8 @@ fn name<'a>(call: &ToolUse<'a>) -> Tool<'a> {
     (call.name.decode(), call.toolset.map(|toolset| toolset.decode()))
 }
 
-/// Finds the results of calls. They stand in the order of the calls (`pairs::order`), so that one
-/// pass is enough; a call without a result is passed over, and so is one that was not made.
+/// Pairs calls with their results, in one pass: results are in the order of the calls
+/// (`pairs::order`). Calls without a result and cancelled calls are skipped.
 fn pair<'t, 'a: 't>(
     calls: impl Iterator<Item = &'t ToolUse<'a>>,
     results: &'t [ToolResult<'a>],
@@ -376,8 +375,8 @@ fn pair<'t, 'a: 't>(
     }
 }
 
-/// Returns the note for the model that is added to a result. `required`: the required fields of the
-/// tool's schema, as a list.
+/// Returns the note for the model that is added to a tool result. `required` lists the required
+/// members of the tool's schema.
 #[must_use]
 pub(crate) fn note(stuck: &Stuck<'_>, required: &str) -> String {
     let Stuck { name, count, .. } = stuck;

@@ -9,30 +9,30 @@
 //! | empty, a short text that complains, or `{"detail": …}` (FastAPI), to an input without a required field | yes |
 //! | anything else | no |
 //!
-//! A person who was asked and said no resets all counts before any of this matters (`person`).
+//! A person who refuses a call resets all counts before this decision matters (`person`).
 //!
-//! A record that has an error in it is none: `{"id": 5, "status": "failed", "log": "…"}` is what
-//! the tool was asked for. JSON is an error only if all of it is about one.
+//! A record that contains an error is not a failure: `{"id": 5, "status": "failed", "log": "…"}`
+//! may be the requested data. JSON counts as an error only if the whole value describes an error.
 //!
-//! The schema alone does not decide: an input that does not fit but whose result is a result was
-//! good enough for the tool, since many tools take `"5"` for `5`, and `null` for what is optional.
-//! So inputs are only looked at where a result is in doubt, which is hardly ever, and only for what
-//! the tool cannot do without.
+//! The schema alone does not decide. If the input does not match the schema but the tool returned a
+//! normal result, the input was good enough: many tools accept `"5"` for `5`, and `null` for an
+//! optional member. So inputs are only checked in the rare case of a doubtful result, and only for
+//! required members.
 
 use crate::json::{Reader, ValueKind, members};
 use crate::model::{Block, ToolResult};
 use crate::text::words;
 
-/// Maximum number of bytes of a JSON result that may be an error. Longer results are none.
+/// Maximum length of a JSON result that can count as an error, in bytes.
 const JSON_BYTES_MAX: usize = 16 << 10;
 
-/// Number of bytes at the start of a result that are searched for words of a complaint.
+/// Number of bytes at the start of a result that are searched for `COMPLAINTS`.
 const START_BYTES_MAX: usize = 256;
 
-/// Maximum number of bytes of a complaint. Longer results are none.
+/// Maximum length of a text that can count as a complaint about the input, in bytes.
 const COMPLAINT_BYTES_MAX: usize = 1 << 10;
 
-/// Beginnings of errors of tools, in lower case: Claude Code, LangChain, MCP, Python, axios, Cline.
+/// Beginnings of tool errors, in lower case: Claude Code, LangChain, MCP, Python, axios, Cline.
 const STARTS: [&str; 22] = [
     "<tool_use_error>",
     "<error>",
@@ -58,7 +58,7 @@ const STARTS: [&str; 22] = [
     "the tool execution failed",
 ];
 
-/// Words in complaints about an input, in English and, as many servers write them, in Chinese.
+/// Keywords in complaints about an input, in English, and in Chinese, which many servers use.
 const COMPLAINTS: [&str; 24] = [
     "error",
     "invalid",
@@ -86,8 +86,8 @@ const COMPLAINTS: [&str; 24] = [
     "失败",
 ];
 
-/// Names of members that may stand in an error. Any other member with a value makes the object a
-/// result.
+/// Names of members that a JSON error may have. Any other member with a value makes the object a
+/// normal result.
 const OF_ERRORS: [&str; 35] = [
     "error",
     "errors",
@@ -126,8 +126,8 @@ const OF_ERRORS: [&str; 35] = [
     "error_uri",
 ];
 
-/// Returns true if the call failed. `is_complete` tells if its input has what the tool requires; it
-/// is only called where the verdict depends on it.
+/// Returns true if the call failed. `is_complete` returns true if its input has all required
+/// members, and is only called if the verdict depends on the input.
 pub(crate) fn is_failure(result: &ToolResult<'_>, is_complete: impl FnOnce() -> bool) -> bool {
     if result.is_error {
         return true;
@@ -142,7 +142,7 @@ pub(crate) fn is_failure(result: &ToolResult<'_>, is_complete: impl FnOnce() -> 
         return begins_as_error(raw);
     }
     let first_byte = raw.trim_start().bytes().next();
-    // What is neither JSON nor short is looked at where it begins, and not decoded.
+    // A long text that is not JSON is only checked at its beginning, without decoding.
     if raw.len() > COMPLAINT_BYTES_MAX && !matches!(first_byte, Some(b'{' | b'[' | b'"' | b'\\')) {
         return begins_as_error(raw);
     }
@@ -154,8 +154,8 @@ pub(crate) fn is_failure(result: &ToolResult<'_>, is_complete: impl FnOnce() -> 
     result.content.len() == 1 && (complains(text) || is_detail(text)) && !is_complete()
 }
 
-/// Returns the text of a result without the line that Cline and Roo Code write before it:
-/// `[read_file for 'a'] Result:`.
+/// Returns the text of a result without the header line of Cline and Roo Code: `[read_file for 'a']
+/// Result:`.
 fn without_head(text: &str) -> &str {
     if !text.starts_with('[') {
         return text;
@@ -172,9 +172,9 @@ fn begins_as_error(text: &str) -> bool {
     STARTS.iter().any(|start| words::begins(text, start)) || begins_with_name_of_error(text)
 }
 
-/// Returns true if a text begins with the name of an exception with its package, as in Python or
-/// Java, or with `TypeError: …` before a stack. Without these it can be the data that was looked
-/// up, and a longer text can be a log that was read.
+/// Returns true if a text begins with the qualified name of an exception (Python, Java), or with
+/// `TypeError: …` before a stack trace. Other names could be requested data, and a longer text
+/// could be a log file.
 fn begins_with_name_of_error(text: &str) -> bool {
     if text.len() > COMPLAINT_BYTES_MAX {
         return false;
@@ -193,16 +193,16 @@ fn complains(text: &str) -> bool {
     if text.len() > COMPLAINT_BYTES_MAX {
         return false;
     }
-    // Other JSON is what the tool has to say, whatever words are in it.
+    // Any other JSON is a normal result, whatever keywords are in it.
     let is_json = text.starts_with(['{', '[']);
-    // Where that would cut a character, all of it is looked at: it is short.
+    // If the cut would split a character, the whole text is searched: it is short.
     let start = text.get(..START_BYTES_MAX).unwrap_or(text).to_ascii_lowercase();
     matches!(start.as_str(), "" | "null" | "none" | "{}" | "[]" | "\"\"")
         || !is_json && words::has_any(&start, &COMPLAINTS)
 }
 
-/// Returns true if `text` is FastAPI's object for an input that does not fit: `{"detail": …}` and
-/// nothing else.
+/// Returns true if `text` is FastAPI's object for an invalid input, `{"detail": …}` with no other
+/// member.
 fn is_detail(text: &str) -> bool {
     let mut members = members(text);
     let is_said = |value: &str| value.trim_start().starts_with(['"', '[']);
@@ -210,8 +210,8 @@ fn is_detail(text: &str) -> bool {
         && members.next().is_none()
 }
 
-/// Returns true if `text` is JSON that is an error and nothing else: an object, or an array of
-/// error objects. `nested`: the number of times that it may be packed into a string.
+/// Returns true if `text` is JSON that only describes an error: an object, or an array of error
+/// objects. `nested` is the number of times that the JSON may be encoded as a string.
 fn is_error_json(text: &str, nested: u32) -> bool {
     let mut reader = Reader::of(text);
     match reader.kind() {
@@ -241,8 +241,8 @@ fn is_error_json(text: &str, nested: u32) -> bool {
     }
 }
 
-/// Returns true if the object says that it is an error, and nothing else. `None` if it is not an
-/// object after all.
+/// Returns true if the object describes an error and has no other data. Returns `None` if the value
+/// is not an object.
 fn is_error_object(reader: &mut Reader<'_>) -> Option<bool> {
     let (mut error, mut data) = (false, false);
     reader.begin_object().ok()?;
@@ -250,12 +250,12 @@ fn is_error_object(reader: &mut Reader<'_>) -> Option<bool> {
         let value = reader.skip().ok()?.trim_ascii();
         let key = key.decode().to_ascii_lowercase();
         let says_so = match key.as_str() {
-            // A number is no error, but a count or a code.
+            // A number here is a count or a code, and no error.
             "error" | "errors" => !says_nothing(value) && Reader::new(value, 1).number().is_err(),
             "iserror" | "is_error" => value == "true",
             "success" | "ok" => value == "false",
             "status" => matches!(value, "\"error\"" | "\"failed\"" | "\"failure\""),
-            // Notion, vLLM
+            // Notion and vLLM send this member.
             "object" => value == "\"error\"",
             _ => false,
         };
@@ -265,8 +265,7 @@ fn is_error_object(reader: &mut Reader<'_>) -> Option<bool> {
     Some(error && !data)
 }
 
-/// Returns true if a value stands for nothing, such as `null`, `false`, `0`, `"none"` or an empty
-/// list.
+/// Returns true if a value means nothing, such as `null`, `false`, `0`, `"none"` or an empty list.
 fn says_nothing(value: &str) -> bool {
     let mut reader = Reader::of(value);
     match reader.kind() {

@@ -1,8 +1,8 @@
 //! Guards that need to know the tools: the circuit breaker and the limit of tool turns.
 //!
-//! `breaker` and `person` find what the history shows. By the configuration, this file decides what
-//! becomes of the request: words in a result, tools withheld, an answer without the upstream, or an
-//! error that no client tries again. A request in which nothing is wrong is not changed.
+//! The modules `breaker` and `person` analyse the history. This module acts on the findings, as
+//! configured: a note in a result, withheld tools, an answer without the upstream, or an error that
+//! tells clients not to retry. A request without findings is not changed.
 
 use crate::carry::tool_id::Outgoing;
 use crate::config::{BreakerAction, Guards, ToolTurnsAction};
@@ -22,7 +22,7 @@ use crate::text::names::Names;
 use crate::text::words;
 use crate::tools::ToolSet;
 
-/// Minimum number of bytes of a call's id that is searched in an error message. A shorter one could
+/// Minimum length of a call's id that is searched in an error message, in bytes. A shorter id could
 /// be any word.
 const ID_BYTES_MIN: usize = 6;
 
@@ -31,23 +31,23 @@ const ID_BYTES_MIN: usize = 6;
 pub(crate) struct Guarded {
     pub(crate) notes: Vec<Note>,
     pub(crate) withheld: Withheld,
-    /// Client's names of the tools that are withheld, unless all are.
+    /// Client's names of the withheld tools, unless all tools are withheld.
     pub(crate) names: Vec<String>,
-    /// True if a withheld tool is not offered by its name alone: it is a member of a toolset, or
-    /// made up.
+    /// True if a withheld tool is not in the list of offered tools: a toolset's member, or a tool
+    /// that the model made up.
     pub(crate) unoffered: bool,
-    /// Text of an answer that needs no upstream.
+    /// Text of an answer that is sent without asking the upstream.
     pub(crate) end: Option<String>,
 }
 
-/// Note for the model that is added to a result.
+/// Note for the model that is added to a tool result.
 #[derive(Debug)]
 pub(crate) struct Note {
     /// Index of the turn that holds the result.
     pub(crate) turn: usize,
     /// Index of the result among the results of the turn.
     pub(crate) result: usize,
-    /// Text of the note, as a JSON string.
+    /// Text of the note, as a quoted JSON string.
     pub(crate) text: String,
 }
 
@@ -55,7 +55,8 @@ impl Guarded {
     /// Inspects the repaired history, and removes the withheld tools from `tools`.
     ///
     /// # Errors
-    /// A guard is set to refuse.
+    ///
+    /// A guard is configured to refuse the request.
     pub(crate) fn new(
         turns: &[Turn<'_>],
         tools: &mut ToolSet<'_>,
@@ -112,13 +113,13 @@ impl Guarded {
         Ok(())
     }
 
-    /// Leaves the model nothing to do but to answer.
+    /// Withholds all tools but those that give the final answer, so that the model must answer.
     fn must_answer(&mut self, tools: &mut ToolSet<'_>) {
         let can_by_tool = tools.leave_answer_tools();
         self.withheld = if can_by_tool { Withheld::Unsent } else { Withheld::All };
     }
 
-    /// Withholds a tool, by the upstream's names and by the client's.
+    /// Withholds a tool, given the upstream's names and the client's name.
     fn withhold(&mut self, outgoing: Vec<String>, name: String) {
         match &mut self.withheld {
             Withheld::Unsent | Withheld::All | Withheld::Forbidden => {}
@@ -133,7 +134,7 @@ impl Guarded {
             || self.names.iter().any(|known| known == name)
     }
 
-    /// Writes the notes for results.
+    /// Writes the notes for tool results.
     fn write_notes(&mut self, notes: &[breaker::Note<'_>], tools: &ToolSet<'_>) {
         // Once for each tool: there can be as many notes as results.
         let mut known: Names<'_, String> = Names::default();
@@ -145,7 +146,7 @@ impl Guarded {
             let required = known.get(name).map_or("", String::as_str);
             let mut text = Vec::new();
             quote(&mut text, &breaker::note(&note.stuck, required));
-            // What was quoted is a text.
+            // Quoted text is valid UTF-8.
             let text = String::from_utf8(text).unwrap_or_default();
             self.notes.push(Note { turn: note.turn, result: note.result, text });
         }
@@ -178,10 +179,10 @@ impl Guarded {
             let was_offered = offered.is_some();
             let names = match offered {
                 Some(outgoing) => vec![outgoing],
-                // For the other reason as well.
+                // The tool may be stuck for both reasons; it is already withheld.
                 None if self.withholds(&stuck.name) => continue,
-                // There is no such tool, and the model calls it all the same, by the name that it
-                // made up or by the one that it finds in the history.
+                // The tool does not exist, but the model calls it, by an invented name or by a name
+                // from the history.
                 None => {
                     self.unoffered = true;
                     let outgoing = tools.outgoing_name(&stuck.name, toolset).into_owned();
@@ -195,9 +196,9 @@ impl Guarded {
                          (guards.breaker)"
                     )));
                 }
-                // What is not offered cannot be taken away: opencode writes each call that it
-                // cannot read as one of a tool `invalid`, and the model goes on with the one that
-                // it meant.
+                // A tool that is not offered cannot be withdrawn: opencode records each malformed
+                // call as a call of a tool `invalid`, and the model repeats the call of the
+                // original tool.
                 BreakerAction::Withhold
                     if !was_offered && stuck.reaches(breaker.withhold_after.saturating_mul(2)) =>
                 {
@@ -213,19 +214,19 @@ impl Guarded {
     }
 }
 
-/// Makes an error that would come again: no client should send this request a second time.
+/// Returns an error for a request that would fail again, with the advice not to retry.
 fn deterministic(what: &str) -> Error {
     Error::invalid(format!("{what}. failure_class=deterministic")).with_should_retry(false)
 }
 
-/// Adds the notes to the results.
+/// Appends the notes to their tool results.
 pub(crate) fn annotate<'n>(turns: &mut [Turn<'n>], notes: &'n [Note]) {
     for note in notes {
         let Some(Turn::User(user)) = turns.get_mut(note.turn) else { continue };
         let Some(result) = user.results.get_mut(note.result) else { continue };
         let Ok(text) = Reader::new(&note.text, 1).string() else { continue };
-        // Behind another Creole, or with a client that keeps what was sent, the words are there
-        // already.
+        // The note may be there already, from another Creole in between or from a client that
+        // stores what was sent.
         let says = |block: &Block<'_>| matches!(block, Block::Text(known) if known.text == text);
         if result.content.iter().any(says) {
             continue;
@@ -234,7 +235,7 @@ pub(crate) fn annotate<'n>(turns: &mut [Turn<'n>], notes: &'n [Note]) {
     }
 }
 
-/// Turns the calls that an upstream's error names into words, or all calls if it names none.
+/// Replaces the calls that an upstream's error names by text, or all calls if the error names none.
 pub(crate) fn without_refused<'a>(
     turns: Vec<Turn<'a>>,
     tools: &ToolSet<'_>,
@@ -262,16 +263,16 @@ pub(crate) fn without_refused<'a>(
     })
 }
 
-/// Returns true if the input of a call has what its tool requires.
+/// Returns true if the input of a call has all required members of the tool's schema.
 fn is_complete(call: &ToolUse<'_>, tools: &ToolSet<'_>, budget: &mut Budget) -> bool {
     let schema = tools.schema_of(&call.name.decode()).filter(|_| call.toolset.is_none());
     schema.is_none_or(|schema| tool_schema::has_required(schema, &call.input, budget))
 }
 
-/// Maximum number of bytes of `required` names in a note.
+/// Maximum length of the list of `required` names in a note, in bytes.
 const REQUIRED_BYTES_MAX: usize = 1024;
 
-/// Returns the names in `required` of a schema, as a list that is cut if it is long.
+/// Returns the names in `required` of a schema, as a list that is truncated if long.
 fn required(schema: &str) -> Option<String> {
     let mut reader = Reader::of(schema);
     let mut names = String::new();

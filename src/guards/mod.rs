@@ -1,4 +1,4 @@
-//! Guards that keep an agent out of loops, for all protocols.
+//! Guards against endless loops of an agent, independent of the upstream's protocol.
 
 pub(crate) mod breaker;
 pub(crate) mod claude_code;

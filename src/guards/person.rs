@@ -1,6 +1,8 @@
-//! Finds when a person last wrote, and counts the turns with tool calls since.
+//! Detection of a person's last message in a history, and the number of turns with tool calls since
+//! then.
 //!
-//! Nobody marks a person's words, so they are told from what clients write by themselves:
+//! The API does not mark a person's texts. They are told from texts that clients insert by
+//! themselves:
 //!
 //! | in a user's turn | a person? |
 //! |---|---|
@@ -8,17 +10,17 @@
 //! | what the person wrote while the agent worked (`SPOKE`): in a reminder, even at the end of a result, or as a system message (Claude Code) | yes |
 //! | a tool result that says that the user did not want the call (Claude Code) | yes |
 //! | a text that is nothing but `<system-reminder>…</system-reminder>` (Claude Code) | no |
-//! | the same with `<task-notification>`, with which its background agents report | no |
+//! | a text that is only a `<task-notification>` of Claude Code's background agents | no |
 //! | beside tool results: a text of nothing but tagged elements (`<environment_details>…`) | no |
-//! | beside tool results: `Tool loaded.`, words about an image, the text of a skill (Claude Code) | no |
-//! | beside tool results: what stood beside the results before as well, word for word (CrewAI) | no |
-//! | words of Claude Code and Cline about an answer that they could not use, or from a hook (`NUDGES`) | no |
+//! | beside tool results: `Tool loaded.`, a note on an image, a skill's text (Claude Code) | no |
+//! | beside tool results: a text that also came with the previous results (CrewAI) | no |
+//! | a text of Claude Code or Cline about an unusable answer, or from a hook (`NUDGES`) | no |
 //! | any other text that is not blank | yes |
 //! | images and documents without tool results | yes |
 //! | images and documents beside tool results, which some clients move out of the results | no |
 //!
-//! A `<task-notification>` is nobody's word, but it is news: what a call gave before it need not
-//! hold any more ([`after_news`]).
+//! A `<task-notification>` is written by no person, but is news: results of earlier calls may be
+//! outdated ([`after_news`]).
 
 use std::cell::Cell;
 
@@ -34,30 +36,30 @@ use crate::text::words::{self, is_name_byte};
 /// Maximum number of items beside earlier results that a text is compared with.
 const COMPARED_MAX: usize = 16;
 
-/// Minimum number of bytes of a repeated text that is taken for the client's. A person repeats
-/// shorter ones: `continue`, `yes`, `try again`.
+/// Minimum length of a repeated text that is attributed to the client, in bytes. A person repeats
+/// shorter texts: `continue`, `yes`, `try again`.
 const REPEATED_BYTES_MIN: usize = 40;
 
-/// Speaker of a turn or text, in the order of weight.
+/// Author of a turn or text, in the order of weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Voice {
-    /// Client, or nobody.
+    /// Client's program, or no author.
     Client,
-    /// Client that has news of a task.
+    /// Client's program that reports news of a background task.
     News,
-    /// Person.
+    /// Person who uses the client.
     Person,
 }
 
-/// Returns the index of the first turn after the last words of a person; the number of turns if
-/// none follow.
+/// Returns the index of the first turn after a person's last message; the number of turns if no
+/// turn follows.
 #[must_use]
 pub(crate) fn after_person(turns: &[Turn<'_>]) -> usize {
     after(turns, Voice::Person)
 }
 
-/// Returns the index of the first turn after the last words of a person, or after the news of a
-/// task that has ended.
+/// Returns the index of the first turn after a person's last message, or after the last news of a
+/// background task.
 #[must_use]
 pub(crate) fn after_news(turns: &[Turn<'_>]) -> usize {
     after(turns, Voice::News)
@@ -80,8 +82,8 @@ fn after(turns: &[Turn<'_>], least: Voice) -> usize {
     rest.len()
 }
 
-/// Returns true if an item beside results is surely a client's own: system messages, and the texts
-/// of Claude Code and Cline. In elements of other names, agents wrap what a person wrote.
+/// Returns true if an item beside tool results is certainly the client's own: a system message, or
+/// a known text of Claude Code and Cline. Elements of other names may wrap a person's text.
 #[must_use]
 pub(crate) fn is_of_client(item: &UserPart<'_>) -> bool {
     match item {
@@ -132,16 +134,17 @@ fn of_user(user: &User<'_>, earlier: &[Turn<'_>], last: &LastResults) -> Voice {
     results.max(items).unwrap_or(Voice::Client)
 }
 
-/// Cached position of the last results. It is asked of ever shorter histories, and no turn is
-/// looked at twice.
+/// Cached position of the last tool results. Queries come for ever shorter histories, and the cache
+/// prevents reading a turn twice.
 #[derive(Default)]
 struct LastResults {
-    /// Position after the last turn with results, or a bound of it; `None` before the first search.
+    /// Index after the last turn with results, or an upper bound of that index; `None` before the
+    /// first search.
     end: Cell<Option<usize>>,
 }
 
 impl LastResults {
-    /// Returns the items beside the last results of these turns.
+    /// Returns the items beside the last tool results of these turns.
     fn beside<'t, 'a>(&self, turns: &'t [Turn<'a>]) -> &'t [UserPart<'a>] {
         let beside = |turn: &'t Turn<'a>| match turn {
             Turn::User(user) if !user.results.is_empty() => Some(user.items.as_slice()),
@@ -155,8 +158,8 @@ impl LastResults {
     }
 }
 
-/// Returns true if the same text stood beside the results before these. CrewAI asks the model after
-/// each result to go on, in words that its user can set.
+/// Returns true if the same text also came with the previous tool results. CrewAI adds a
+/// configurable text after each result to make the model go on.
 fn is_repeated<'t, 'a: 't>(text: Str<'_>, before: &impl Fn() -> &'t [UserPart<'a>]) -> bool {
     let is_same = |item: &UserPart<'_>| matches!(item, UserPart::Block(Block::Text(known)) if known.text == text);
     text.raw().len() >= REPEATED_BYTES_MIN && before().iter().take(COMPARED_MAX).any(is_same)
@@ -181,20 +184,21 @@ fn of_system(texts: &[Str<'_>]) -> Voice {
     texts.iter().map(of_text).max().unwrap_or(Voice::Client)
 }
 
-/// Returns true if the result is that of a skill.
+/// Returns true if the result is that of a skill call.
 fn is_skill(result: &ToolResult<'_>) -> bool {
     matches!(result.content.first(), Some(Block::Text(text)) if text.text.raw().starts_with(SKILL))
 }
 
-/// Returns the speaker of a text in a user's turn; `None` if no client is known to write the text
-/// by itself.
+/// Returns the author of a text in a user's turn; `None` if no known client writes such a text by
+/// itself.
 fn of_text(text: Str<'_>, beside_results: bool) -> Option<Voice> {
     let raw = text.raw().trim_start();
-    // Nearly every text of a person ends the question with its first letter.
+    // Fast path: the first letter rules out nearly every text of a person.
     if !raw.starts_with(['<', '\\', '[', 'B', 'O', 'S', 'T', 'Y']) {
         return text.is_blank().then_some(Voice::Client);
     }
-    // Nearly every text of a client is made of elements as it stands, escaped line ends and all.
+    // Nearly every text of a client consists of elements without decoding, including escaped line
+    // ends.
     let names = (!beside_results).then_some(BY_CLIENT.as_slice());
     if let Some(voice) = of_elements(raw, names, json::trim_start_raw) {
         return Some(voice);
@@ -208,12 +212,12 @@ fn of_text(text: Str<'_>, beside_results: bool) -> Option<Voice> {
     of_elements(text, names, str::trim_start)
 }
 
-/// Returns true if Claude Code writes this text beside results.
+/// Returns true if Claude Code writes this text beside tool results.
 fn is_beside_results(text: &str) -> bool {
     text == TOOL_LOADED || BESIDE_RESULTS.iter().any(|start| text.starts_with(start))
 }
 
-/// Returns the speaker of a text that Claude Code writes for a model to read, by its beginning.
+/// Returns the author of a text that Claude Code wrote for the model, judged by its beginning.
 fn of_inside(text: &str) -> Voice {
     match text.as_bytes() {
         [b'T', ..] if text.starts_with(SPOKE) => Voice::Person,
@@ -223,8 +227,8 @@ fn of_inside(text: &str) -> Voice {
     }
 }
 
-/// Returns the speaker of a text of nothing but elements of these names (any names if `None`) and
-/// white space between them; else `None`.
+/// Returns the author of a text that consists only of white space and elements with these names
+/// (any name if `None`); otherwise `None`.
 fn of_elements(text: &str, names: Option<&[&str]>, after_space: fn(&str) -> &str) -> Option<Voice> {
     let mut voice = Voice::Client;
     let mut rest = after_space(text);
@@ -242,7 +246,7 @@ fn of_elements(text: &str, names: Option<&[&str]>, after_space: fn(&str) -> &str
 }
 
 /// Splits off the element at the start of `text`, if its name is one of `names` (any name if
-/// `None`). Returns its name, the text behind its start, and the text behind its end.
+/// `None`). Returns the name, the text after the start tag, and the text after the end tag.
 fn element<'t>(text: &'t str, names: Option<&[&str]>) -> Option<(&'t str, &'t str, &'t str)> {
     let tag = text.strip_prefix('<')?;
     let end = tag.bytes().position(|byte| !is_name_byte(byte));

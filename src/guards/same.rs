@@ -1,9 +1,9 @@
-//! Compares tool calls, and results, with each other.
+//! Comparison of tool calls with each other, and of tool results with each other.
 //!
-//! A call is known by a hash of its name and its input: white space, the order of keys and escapes
-//! make no difference. Numbers count as they are written. The id that n8n adds to each input that
-//! it sends back is passed over, or no two calls would be the same. So is what a model says of its
-//! call and words anew each time, for its user to read: [`OF_CALLS`] and [`OF_COMMANDS`].
+//! A call is identified by a hash of its name and input, independent of white space, the order of
+//! keys, and escapes. Numbers are compared as written. The id that n8n adds to each input is
+//! ignored, or else no two calls would be equal. Comments of the model on its call, which it words
+//! anew each time, are ignored, too: [`OF_CALLS`] and [`OF_COMMANDS`].
 
 use super::claude_code::without_reminders;
 use crate::json::{Error, Reader, Str, ValueKind};
@@ -13,35 +13,35 @@ use crate::model::{
 use crate::text::hash::{self, bytes, mix, text};
 use crate::text::words;
 
-/// Words in the names of tools that run commands.
+/// Words in the names of tools that run shell commands.
 const SHELLS: [&str; 4] = ["bash", "command", "shell", "terminal"];
 
-/// Members in which a model comments on a call of any tool: Cline, OpenHands and Factory Droid ask
-/// for them.
+/// Input members in which a model comments on a call of any tool, as Cline, OpenHands and Factory
+/// Droid request.
 const OF_CALLS: [&str; 3] = ["task_progress", "security_risk", "riskLevelReason"];
 
-/// Members beside which a `summary` only comments on the call too. Of other tools a summary can be
-/// the purpose.
+/// Input members that mark a `summary` beside them as a comment on the call. For other tools, a
+/// summary can be real data.
 const RISKS: [&str; 2] = ["\"security_risk\"", "\"riskLevelReason\""];
 
-/// Members in which a model comments on a command: OpenHands and Factory Droid, VS Code.
+/// Input members in which a model comments on a shell command (OpenHands, Factory Droid, VS Code).
 const OF_COMMANDS: [&str; 3] = ["summary", "explanation", "goal"];
 
-/// Facts about an input as a whole, which decide what its members mean.
+/// Facts about a call and its input that decide which members are comments.
 #[derive(Clone, Copy)]
 struct Input<'a> {
-    /// Id of the call.
+    /// Id of the tool call.
     id: Str<'a>,
-    /// True if the call's tool runs commands.
+    /// True if the call's tool runs shell commands.
     is_shell: bool,
-    /// True if the call's tool runs commands and the input has a `command`.
+    /// True if the call's tool runs shell commands and the input has a `command`.
     has_command: bool,
-    /// True if the input has one of [`RISKS`].
+    /// True if the input has a member of [`RISKS`].
     has_risk: bool,
 }
 
 impl Input<'_> {
-    /// Returns true if the member only describes the call.
+    /// Returns true if the member is only a comment on the call.
     fn only_describes_call(self, key: Str<'_>) -> bool {
         let is_one_of = |keys: &[&str]| keys.iter().any(|known| key == *known);
         is_one_of(&OF_CALLS)
@@ -51,7 +51,7 @@ impl Input<'_> {
     }
 }
 
-/// Returns a hash of a call. A collision of two calls hurts nobody but the client itself.
+/// Returns a hash of a call. A collision of two calls harms only the client itself.
 pub(crate) fn of_call(call: &ToolUse<'_>) -> u64 {
     let mut reader = Reader::of(&call.input);
     let is_shell = words::has_any(&call.name.decode().to_ascii_lowercase(), &SHELLS);
@@ -64,7 +64,7 @@ pub(crate) fn of_call(call: &ToolUse<'_>) -> u64 {
     mix(mix(text(call.name), toolset), input)
 }
 
-/// Call that is compared with any number of others; its hash is computed once.
+/// Tool call that is compared with many others; its hash is computed at most once.
 pub(crate) struct KnownCall<'t, 'a> {
     call: &'t ToolUse<'a>,
     hash: Option<u64>,
@@ -75,7 +75,7 @@ impl<'t, 'a> KnownCall<'t, 'a> {
         Self { call, hash: None }
     }
 
-    /// Returns true if `other` is the same call. Inputs that are written alike are not parsed.
+    /// Returns true if `other` is the same call. Inputs with identical text are not parsed.
     pub(crate) fn is_same(&mut self, other: &ToolUse<'_>) -> bool {
         let call = self.call;
         call.name == other.name
@@ -85,7 +85,7 @@ impl<'t, 'a> KnownCall<'t, 'a> {
     }
 }
 
-/// Returns the hash of an input, without what a model or a client only adds to it.
+/// Returns the hash of an input, without comments and without the call's id.
 fn input_value(reader: &mut Reader<'_>, input: Input<'_>) -> Result<u64, Error> {
     if reader.kind()? != ValueKind::Object {
         return hash::value(reader);
@@ -111,7 +111,7 @@ fn input_value(reader: &mut Reader<'_>, input: Input<'_>) -> Result<u64, Error> 
     Ok(members.hash())
 }
 
-/// Content of a result, to be compared with any number of others.
+/// Content of a tool result, prepared for comparison with many others.
 pub(crate) struct KnownResult<'t, 'a> {
     is_error: bool,
     parts: Vec<ResultPart<'t, 'a>>,
@@ -131,7 +131,7 @@ impl<'t, 'a> KnownResult<'t, 'a> {
     }
 }
 
-/// Text or block of a result.
+/// Part of a tool result: a text or another block.
 enum ResultPart<'t, 'a> {
     Text(Str<'a>),
     Block(&'t Block<'a>),
@@ -147,8 +147,7 @@ impl ResultPart<'_, '_> {
     }
 }
 
-/// Returns the parts of a result, without the blocks and the ends of texts that are the client's
-/// words alone.
+/// Returns the parts of a tool result, without the reminders that the client adds.
 fn parts<'t, 'a>(blocks: &'t [Block<'a>]) -> impl Iterator<Item = ResultPart<'t, 'a>> {
     blocks.iter().filter_map(|block| match block {
         Block::Text(text) => {
@@ -201,7 +200,7 @@ fn same_source(left: &DocumentSource<'_>, right: &DocumentSource<'_>) -> bool {
     }
 }
 
-/// Returns a hash of a result: the same for results that are the same.
+/// Returns a hash of a tool result, which is equal for equal results.
 pub(crate) fn of_result(result: &ToolResult<'_>) -> u64 {
     let of = |parts| match parts {
         ResultPart::Text(parts) => text(parts),
@@ -248,9 +247,9 @@ fn of_block(block: &Block<'_>) -> u64 {
     }
 }
 
-/// Returns true if the texts are the same. Clients escape a text in the same way each time, so that
-/// texts which differ do so at the first byte that does, unless that is in an escape. Results are
-/// long and full of escapes.
+/// Returns true if two texts are equal. Clients escape a text in the same way each time, so two
+/// different texts differ at the first different byte, unless that byte is in an escape. The
+/// shortcut matters because results are long and full of escapes.
 fn same_text(left: Str<'_>, right: Str<'_>) -> bool {
     const STEP: usize = 32;
     let (one, other) = (left.raw().as_bytes(), right.raw().as_bytes());
@@ -265,8 +264,8 @@ fn same_text(left: Str<'_>, right: Str<'_>) -> bool {
     (is_in_escape(one, at) || is_in_escape(other, at)) && left == right
 }
 
-/// Returns true if the byte is part of an escape, where each backslash is taken for the start of
-/// one.
+/// Returns true if the byte at `at` may be part of an escape. Every backslash counts as the start
+/// of an escape.
 fn is_in_escape(text: &[u8], at: usize) -> bool {
     (0..6usize).any(|back| {
         let Some(start) = at.checked_sub(back) else { return false };

@@ -1,8 +1,8 @@
-//! Headers that pass from the client to the upstream and back, and the lists of their names.
+//! Headers that are passed from the client to the upstream and back, and the lists of their names.
 //!
-//! Everything that is not named here stays behind: cookies, telemetry of SDKs, and whatever a
-//! server says about itself. A value that could not stand in a header (line breaks, control
-//! characters) is never passed on, whoever sent it.
+//! Headers that are not listed here are dropped: cookies, telemetry of SDKs, and descriptions of a
+//! server. A value that is invalid in a header (line breaks, control characters) is never passed
+//! on, whoever sent it.
 
 pub(crate) mod session;
 pub(crate) mod time;
@@ -15,22 +15,23 @@ use crate::text::words;
 /// Name (in lower case) and value of a header.
 pub type Header = (String, String);
 
-/// Longest value that is passed on, in bytes: what common servers take as one line.
+/// Maximum length of a value that is passed on, in bytes. Common servers accept lines of this
+/// length.
 const VALUE_BYTES_MAX: usize = 8 << 10;
 
-/// Most values of one name: `tracestate` and `baggage` may come in several lines.
+/// Maximum number of values of one header: `tracestate` and `baggage` may come in several lines.
 const VALUES_MAX: usize = 8;
 
-/// Shortest credential, in bytes. A shorter text is an ordinary word, such as the name of a server
-/// without keys.
+/// Minimum length of a credential, in bytes. A shorter text is an ordinary word, such as a
+/// placeholder for a server without keys.
 const CREDENTIAL_BYTES_MIN: usize = 8;
 
-/// Names of the headers that credentials come in, from clients and to upstreams.
+/// Names of the headers that carry credentials, from clients and to upstreams.
 pub const CREDENTIALS: [&str; 2] = ["authorization", "x-api-key"];
 
-/// Headers of one connection only (RFC 9110, 7.6.1), beside those that its `connection` names: the
-/// other side may speak another version of HTTP, where these are errors. `expect` is listed too:
-/// whoever forwards a request has answered a client that waits for 100.
+/// Headers of a single connection (RFC 9110, 7.6.1), besides those that its `connection` header
+/// names. The other side may use another HTTP version, where these headers are errors. `expect` is
+/// listed because the gateway itself answers a client that waits for 100.
 pub(crate) const HOP_BY_HOP: [&str; 11] = [
     "connection",
     "expect",
@@ -59,24 +60,24 @@ impl Headers for [Header] {
     }
 }
 
-/// Headers of the client that go to every upstream as they are.
+/// Client headers that are passed unchanged to every upstream.
 const TRACE: [&str; 4] = ["traceparent", "tracestate", "baggage", "x-request-id"];
 
-/// Headers of the client that go as they are to an upstream that speaks Messages. The headers
-/// behind the first one name an account within an organisation, and go only with the client's own
+/// Client headers that are passed unchanged to an upstream that speaks the Messages API. All but
+/// the first name an account within an organisation, and are passed only with the client's own
 /// credential.
 const OF_MESSAGES: &[&str] =
     &["anthropic-beta", "anthropic-workspace-id", "anthropic-user-profile-id"];
 
-/// Other headers of the client that an exchange needs, beside credentials.
+/// Further client headers that an exchange needs, besides credentials.
 const NEEDED: &[&str] = &["anthropic-version", "x-claude-code-agent-id", HOPS];
 
-/// Header with the number of hosts of Creole that a request has passed. It has a name of its own,
-/// because proxies leave `via` out or act on it.
+/// Header with the number of Creole instances that a request has passed. The name is Creole's own,
+/// because proxies drop `via` or act on it.
 pub(crate) const HOPS: &str = "x-creole-hops";
 
-/// API version for an upstream that speaks Messages where the client names none: the API requires
-/// one.
+/// API version for an upstream that speaks the Messages API, if the client sends none: the API
+/// requires a version.
 const OLDEST_VERSION: &str = "2023-06-01";
 
 /// Returns the client's headers that the exchange needs later, with names in lower case.
@@ -88,7 +89,7 @@ pub fn kept(headers: &[Header]) -> Vec<Header> {
             pass(headers, name, &mut kept);
         }
     }
-    // As they are: an error of one comes once it is needed.
+    // Credentials are kept unchecked: an invalid credential is an error only when it is used.
     for name in CREDENTIALS {
         for (_, value) in named(headers, name).take(VALUES_MAX) {
             kept.push((name.to_owned(), value.clone()));
@@ -97,13 +98,13 @@ pub fn kept(headers: &[Header]) -> Vec<Header> {
     kept
 }
 
-/// Returns the credentials that a client sent, with the scheme that may stand before them.
+/// Returns the credentials that a client sent, including a scheme such as `Bearer`.
 pub(crate) fn sent_credentials(client: &[Header]) -> impl Iterator<Item = &str> {
     let values = CREDENTIALS.iter().flat_map(|name| named(client, name).take(VALUES_MAX));
     values.map(|(_, value)| value.trim()).filter(|value| !value.is_empty())
 }
 
-/// Returns the number of hosts of Creole that a request has passed.
+/// Returns the number of Creole instances that a request has passed.
 #[must_use]
 pub(crate) fn hops(client: &[Header]) -> u32 {
     let counts = named(client, HOPS).filter_map(|(_, value)| value.trim().parse().ok());
@@ -114,7 +115,7 @@ fn named<'h>(headers: &'h [Header], name: &str) -> impl Iterator<Item = &'h Head
     headers.iter().filter(move |(sent, _)| sent.eq_ignore_ascii_case(name))
 }
 
-/// Sets headers of the operator's own, in place of others of the same name.
+/// Sets the operator's configured headers, replacing headers of the same name.
 pub(crate) fn set_own(own: &[UpstreamHeader], headers: &mut Vec<Header>) {
     for UpstreamHeader { name, value, .. } in own {
         headers.retain(|(known, _)| known != name);
@@ -122,13 +123,13 @@ pub(crate) fn set_own(own: &[UpstreamHeader], headers: &mut Vec<Header>) {
     }
 }
 
-/// Returns true if a request is Claude Code's, as its betas tell.
+/// Returns true if a request comes from Claude Code, judged by its beta flags.
 #[must_use]
 pub(crate) fn is_of_claude_code(headers: &[Header]) -> bool {
     headers.value("anthropic-beta").is_some_and(|betas| words::has(betas, "claude-code-"))
 }
 
-/// Returns the trace's id in a `traceparent` of W3C: `00-TRACE-SPAN-FLAGS`.
+/// Returns the trace id in a W3C `traceparent`: `00-TRACE-SPAN-FLAGS`.
 #[must_use]
 pub(crate) fn trace_id(traceparent: &str) -> Option<String> {
     let id = traceparent.trim().split('-').nth(1)?;
@@ -136,29 +137,31 @@ pub(crate) fn trace_id(traceparent: &str) -> Option<String> {
     (id.len() == 32 && id.bytes().all(hex)).then(|| id.to_owned())
 }
 
-/// Returns the headers for the upstream, except `host` and `content-length`. `client` may be what
-/// [`kept`] gave.
+/// Returns the headers for the upstream, except `host` and `content-length`. `client` may be the
+/// result of [`kept`].
 ///
 /// # Errors
-/// There is no credential to send.
+///
+/// The client sent no usable credential, or the configured credential is not usable.
 pub fn to_upstream(client: &[Header], key: &Key, stream: bool) -> Result<Vec<Header>, Error> {
     let credential = authorization(client, key)?.map(|value| ("authorization", value));
     Ok(with_credentials(client, stream, credential.into_iter().collect()))
 }
 
-/// Returns the headers for an upstream that speaks the Messages API: the credential in the header
-/// in which it came, the version and betas that the client asked for, and with its own credential
-/// the account. A secret of the gateway's own goes into `x-api-key`, unless it begins with the
-/// scheme `Bearer`.
+/// Returns the headers for an upstream that speaks the Messages API. The client's credential stays
+/// in its header, with the client's API version and beta flags; account headers are passed only
+/// with the client's own credential. A secret of the gateway goes into `x-api-key`, unless it
+/// begins with the scheme `Bearer`.
 ///
 /// # Errors
-/// There is no credential to send.
+///
+/// The client sent no usable credential, or the configured credential is not usable.
 pub fn to_messages_upstream(
     client: &[Header],
     key: &Key,
     stream: bool,
 ) -> Result<Vec<Header>, Error> {
-    // What is no credential for others is none here; only the headers differ.
+    // The check is the same as for other upstreams; only the headers differ.
     authorization(client, key)?;
     let credentials = match key {
         Key::None => Vec::new(),
@@ -181,8 +184,8 @@ pub fn to_messages_upstream(
     Ok(headers)
 }
 
-/// Returns the header of Chat Completions with the gateway's own secret; `None` where the gateway
-/// has none.
+/// Returns the `authorization` header with the gateway's own secret, as Chat Completions expects;
+/// `None` if the gateway has no secret.
 #[must_use]
 pub(crate) fn bearer(key: &Key) -> Option<(&'static str, String)> {
     let Key::Secret(secret) = key else { return None };
@@ -191,7 +194,8 @@ pub(crate) fn bearer(key: &Key) -> Option<(&'static str, String)> {
     Some(("authorization", ["Bearer ", token].concat()))
 }
 
-/// Returns the header of Messages with the gateway's own secret; `None` where the gateway has none.
+/// Returns the `x-api-key` header with the gateway's own secret, as the Messages API expects;
+/// `None` if the gateway has no secret.
 #[must_use]
 pub(crate) fn api_key(key: &Key) -> Option<(&'static str, String)> {
     let Key::Secret(secret) = key else { return None };
@@ -200,7 +204,7 @@ pub(crate) fn api_key(key: &Key) -> Option<(&'static str, String)> {
     Some((name, secret.to_owned()))
 }
 
-/// Returns the credentials in headers for an upstream, if they are longer than ordinary words.
+/// Returns the credentials in the headers for an upstream, without those too short to be real.
 /// `own` are the operator's headers.
 pub(crate) fn credentials<'h>(
     upstream: &'h [Header],
@@ -224,7 +228,7 @@ fn with_credentials(
     let mut headers: Vec<Header> = [
         ("content-type", "application/json"),
         ("accept", accept),
-        // So that the answer can be read.
+        // The answer must be readable without decompression.
         ("accept-encoding", "identity"),
         ("user-agent", concat!("creole/", env!("CARGO_PKG_VERSION"))),
     ]
@@ -239,14 +243,15 @@ fn with_credentials(
     headers
 }
 
-/// Returns the value of [`HOPS`] for the upstream.
+/// Returns the value of [`HOPS`] for the upstream's request.
 #[must_use]
 pub(crate) fn next_hop(client: &[Header]) -> String {
     hops(client).saturating_add(1).to_string()
 }
 
-/// Returns the `authorization` for the upstream. SDKs before October 2026 send `x-api-key`, newer
-/// ones `authorization`, Claude Code with a key helper both; the real API then takes `x-api-key`.
+/// Returns the `authorization` header for the upstream. SDKs before October 2026 send `x-api-key`,
+/// newer SDKs `authorization`, and Claude Code with a key helper both. The real API then uses
+/// `x-api-key`.
 fn authorization(client: &[Header], key: &Key) -> Result<Option<String>, Error> {
     if *key == Key::None {
         return Ok(None);
@@ -268,7 +273,7 @@ fn authorization(client: &[Header], key: &Key) -> Result<Option<String>, Error> 
                     return Ok(Some(format!("Bearer {token}")));
                 }
             }
-            // A scheme without a credential says nothing.
+            // A scheme without a credential counts as absent.
             Ok(value) if value.eq_ignore_ascii_case("bearer") => {}
             Ok(value) => return Ok(Some(value.to_owned())),
             Err(error) => wrong = wrong.or(error),
@@ -277,7 +282,8 @@ fn authorization(client: &[Header], key: &Key) -> Result<Option<String>, Error> 
     Err(wrong.unwrap_or_else(|| unauthorized("x-api-key header is required")))
 }
 
-/// Returns a credential as it is sent on; else the error about it, or `None` if it is only empty.
+/// Returns a trimmed credential. An unusable credential is an error, with the value `None` if it is
+/// just empty.
 fn credential<'v>(name: &str, value: &'v str) -> Result<&'v str, Option<Error>> {
     let value = value.trim();
     if is_credential(value) {
@@ -304,7 +310,7 @@ fn is_credential(text: &str) -> bool {
     text.len() <= CREDENTIAL_BYTES_MAX.saturating_add("Bearer ".len()) && is_visible(text)
 }
 
-/// Returns a key without the scheme that some write before it; `None` if there is only the scheme.
+/// Returns a key without a `Bearer` scheme before it; `None` if there is only the scheme.
 fn token(key: &str) -> Option<&str> {
     let (scheme, token) = words::split_once(key, " ").unwrap_or((key, ""));
     if scheme.eq_ignore_ascii_case("bearer") {
@@ -313,14 +319,14 @@ fn token(key: &str) -> Option<&str> {
     Some(key)
 }
 
-/// Returns the upstream's own id for a request.
+/// Returns the upstream's own id of a request.
 #[must_use]
 pub fn request_id(upstream: &[Header]) -> Option<&str> {
     upstream.value("x-request-id").or_else(|| upstream.value("request-id"))
 }
 
-/// Returns the upstream's headers that the client gets, renamed. `now` turns the waiting times of
-/// rate limits into points in time.
+/// Returns the upstream's headers that are passed to the client, renamed. `now` is needed to
+/// convert the waiting times of rate limits to points in time.
 #[must_use]
 pub fn to_client(upstream: &[Header], now: Millis) -> Vec<Header> {
     let mut headers = Vec::new();
@@ -349,7 +355,7 @@ pub fn to_client(upstream: &[Header], now: Millis) -> Vec<Header> {
             }
         }
     }
-    // An upstream that speaks Messages says them in these words already.
+    // An upstream that speaks the Messages API already uses these names.
     for (name, value) in upstream {
         let name = name.to_ascii_lowercase();
         let known = headers.iter().any(|(known, _)| *known == name);
@@ -360,7 +366,7 @@ pub fn to_client(upstream: &[Header], now: Millis) -> Vec<Header> {
     headers
 }
 
-/// Returns a value as it is passed on, if it may be.
+/// Returns a trimmed value if the value may be passed on.
 fn usable(value: &str) -> Option<&str> {
     Some(value.trim()).filter(|value| is_value(value))
 }
@@ -373,8 +379,8 @@ fn pass(headers: &[Header], name: &str, out: &mut Vec<Header>) {
     }
 }
 
-/// Returns true if a text can be a header's value, on every host and server: visible ASCII
-/// characters and spaces between them, of a sane length.
+/// Returns true if a text is a valid header value everywhere: visible ASCII characters with spaces
+/// between them, of limited length.
 #[must_use]
 pub fn is_value(text: &str) -> bool {
     text.len() <= VALUE_BYTES_MAX && is_visible(text)

@@ -1,5 +1,5 @@
-//! Session of a request: the conversation that it belongs to, by which routers keep its turns on
-//! the replica that has their prefix in its cache.
+//! Session id of a request, which identifies its conversation. Routers use the id to keep a
+//! conversation on the replica that has its prompt in the cache.
 
 use super::{Header, Headers as _};
 use crate::config::{SessionHeaders, SessionId};
@@ -7,34 +7,34 @@ use crate::ids::hex_of_hash;
 use crate::json::{self, Reader};
 use crate::text::words;
 
-/// Names of the headers that may carry the session: of Claude Code, OpenCode, many others and
-/// Codex.
+/// Names of the headers that may carry the session id: from Claude Code, OpenCode, many other
+/// clients, and Codex.
 pub(super) const NAMES: [&str; 4] =
     ["x-claude-code-session-id", "x-session-affinity", "x-session-id", "session-id"];
 
-/// Longest session id that is sent as it is, in bytes.
+/// Maximum length of a session id that is sent unchanged, in bytes.
 const ID_BYTES_MAX: usize = 128;
 
-/// Returns the session in a client's headers.
+/// Returns the session id in a client's headers.
 pub(crate) fn of_headers(client: &[Header]) -> Option<String> {
     let values = NAMES.iter().filter_map(|name| client.value(name)).map(str::trim);
     values.filter(|id| !id.is_empty()).map(str::to_owned).next()
 }
 
-/// Returns the session of a request: of its headers, or of its user id.
+/// Returns the session id of a request, from its headers or from its user id.
 pub(crate) fn of(client: &[Header], user_id: Option<&str>) -> Option<String> {
     of_headers(client).or_else(|| user_id.and_then(of_user_id))
 }
 
-/// Returns the session in the `metadata` of a request.
+/// Returns the session id in the `metadata` of a request's body.
 pub(crate) fn of_body(body: &str) -> Option<String> {
     let user_id =
         json::member(json::member(body, "metadata")?, "user_id").and_then(json::string)?;
     of_user_id(&user_id.decode())
 }
 
-/// Returns the session in a user id of Claude Code: `session_id` of a JSON text, or, in its
-/// versions until 2025, what stands behind `_session_`.
+/// Returns the session id in a user id of Claude Code: the member `session_id` of a JSON text or,
+/// until 2025, the text after `_session_`.
 pub(crate) fn of_user_id(user_id: &str) -> Option<String> {
     if !user_id.trim_start().starts_with('{') {
         let (_, session) = words::split_once(user_id, "_session_")?;
@@ -52,8 +52,8 @@ pub(crate) fn of_user_id(user_id: &str) -> Option<String> {
     None
 }
 
-/// Sets the headers of an upstream that carry the session. An id that a header could not hold, or
-/// that is longer than routers take, goes as its hash, which is as stable.
+/// Sets the upstream's session headers. A session id that is invalid in a header, or too long for
+/// routers, is replaced by its hash.
 pub(crate) fn set(session: &str, of: &SessionHeaders, headers: &mut Vec<Header>) {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte);
     let as_it_is =

@@ -1,14 +1,13 @@
-//! Times and durations, as upstreams write them in headers and errors, and as the Messages API
-//! does.
+//! Times and durations in the formats of upstreams' headers and errors, and of the Messages API.
 
 use crate::Millis;
 use crate::text::words;
 
-/// Returns the time at which a limit is reset, in RFC 3339 and whole seconds, never too early.
+/// Returns the time at which a rate limit is reset, in RFC 3339 and whole seconds, rounded up.
 pub(super) fn reset_time(text: &str, now: Millis) -> Option<String> {
-    // 2100-01-01: nobody waits that long, and what is later is not a time.
+    // The year 2100: a later value is not a time.
     const SECONDS_MAX: u64 = 4_102_444_800;
-    // Some servers give the time itself, in seconds or milliseconds: no wait is that long.
+    // Servers may send the time itself, in seconds or milliseconds: no wait is that long.
     const EPOCH_MIN: u64 = 1_000_000_000_000;
     if is_rfc3339(text) {
         return Some(text.to_owned());
@@ -22,8 +21,8 @@ pub(super) fn reset_time(text: &str, now: Millis) -> Option<String> {
     (seconds < SECONDS_MAX).then(|| rfc3339(seconds))
 }
 
-/// Returns a waiting time in seconds, as clients read it. Java's SDK fails at a date that has
-/// passed, and other clients read no date at all.
+/// Returns a `retry-after` value in seconds, the form that all clients read. Java's SDK fails at a
+/// date in the past, and other clients read no dates.
 pub(super) fn retry_after(text: &str, now: Millis) -> Option<String> {
     if is_number(text) {
         return Some(text.to_owned());
@@ -35,15 +34,15 @@ pub(super) fn retry_after(text: &str, now: Millis) -> Option<String> {
     Some(wait.div_ceil(1_000).to_string())
 }
 
-/// Returns true if a text is digits, perhaps with a fraction.
+/// Returns true if a text is a decimal number, perhaps with a fraction.
 pub(super) fn is_number(text: &str) -> bool {
     duration(text).is_some() && text.ends_with(|last: char| last.is_ascii_digit() || last == '.')
 }
 
-/// Returns the seconds since the Unix epoch of `Wed, 21 Oct 2026 07:28:00 GMT`.
+/// Converts an HTTP date such as `Wed, 21 Oct 2026 07:28:00 GMT` to seconds since the Unix epoch.
 fn http_date(text: &str) -> Option<u64> {
     const MONTHS: &str = "MarAprMayJunJulAugSepOctNovDecJanFeb";
-    // From the first of March of the year 0 on, after which each leap day ends a year.
+    // Days are counted from 1 March of the year 0, so that a leap day is the last day of a year.
     const EPOCH_DAYS: u64 = 719_469;
     let date = text.strip_suffix(" GMT")?.get(5..)?;
     let month = words::find(MONTHS, date.get(3..6)?)?;
@@ -61,14 +60,16 @@ fn http_date(text: &str) -> Option<u64> {
     Some(minutes.saturating_mul(60).saturating_add(second))
 }
 
-/// Returns the milliseconds, rounded up, of `6m0s`, `120ms`, `1h2m3.5s`, or plain seconds.
+/// Converts a duration such as `6m0s`, `120ms`, `1h2m3.5s`, or plain seconds to milliseconds,
+/// rounded up.
 pub(crate) fn duration(text: &str) -> Option<u64> {
     let mut rest = text;
     let mut millis = 0u64;
     while !rest.is_empty() {
         let (number, after) = split_where(rest, |c| !c.is_ascii_digit() && c != '.');
         let (unit, after) = split_where(after, |c| c.is_ascii_digit() || c == '.' || c == ' ');
-        // In microseconds. Go, whose notation this is, writes ns only below one of them.
+        // Factors are in microseconds. Go, the origin of this notation, writes ns only below one
+        // microsecond.
         let micros: u64 = match unit {
             "ns" => 0,
             "us" | "µs" | "μs" => 1,
@@ -91,7 +92,7 @@ pub(crate) fn duration(text: &str) -> Option<u64> {
             let digit = u64::from(digit.wrapping_sub(b'0'));
             part = part.saturating_add(digit.saturating_mul(weight));
         }
-        // Whatever is shorter than what is counted here is still some time.
+        // A duration below one microsecond still counts as more than zero.
         let some = u64::from(number.bytes().any(|byte| matches!(byte, b'1'..=b'9')));
         millis = millis.saturating_add(part.max(some).div_ceil(1_000));
         rest = words::trim_start(after, b" ");

@@ -1,14 +1,16 @@
-//! Images and files of a request. An upstream may refuse what clients send again with each request.
+//! Images and files of a request that an upstream may refuse. Clients repeat them in every later
+//! request.
 
 use crate::json::Str;
 use crate::model::request_context::Refusable;
 use crate::model::{Block, DocumentSource, ImageSource, Message, Request, Role};
 use crate::text::words;
 
-/// Most hosts of images that are looked for in an error.
+/// Maximum number of image hosts that are looked for in an upstream's error.
 const HOSTS_MAX: usize = 16;
 
-/// Returns the images and files of a request that an upstream may refuse, for one that takes them.
+/// Returns the images and files of a request that an upstream may refuse, although the profile says
+/// that the upstream accepts them.
 pub(crate) fn refusable(request: &Request<'_>, takes_images: bool, takes_files: bool) -> Refusable {
     let images = takes_images && has_block(request, is_image);
     Refusable {
@@ -21,8 +23,8 @@ pub(crate) fn refusable(request: &Request<'_>, takes_images: bool, takes_files: 
     }
 }
 
-/// Returns true if the user's last message has a block of this kind that is the user's own. A
-/// message with results has none: beside results, clients write what came out of them.
+/// Returns true if the user's last message has a new block of this kind, added by the user. A
+/// message with tool results has no new blocks: clients add images that came out of tools.
 fn has_new(request: &Request<'_>, is_it: fn(&Block<'_>) -> bool) -> bool {
     let last = request.messages.iter().rfind(|message| message.role == Role::User);
     last.is_some_and(|message| {
@@ -32,7 +34,7 @@ fn has_new(request: &Request<'_>, is_it: fn(&Block<'_>) -> bool) -> bool {
     })
 }
 
-/// Returns true if a block is a document that is not text.
+/// Returns true if a block is a document other than plain text.
 fn is_file(block: &Block<'_>) -> bool {
     match block {
         Block::Document(document) => {
@@ -51,17 +53,17 @@ fn is_image(block: &Block<'_>) -> bool {
     matches!(block, Block::Image(_))
 }
 
-/// Whether a block is an image, or has one in it.
+/// Returns true if a block is an image, or contains an image.
 pub(crate) fn has_image(block: &Block<'_>) -> bool {
     is_or_has(block, is_image)
 }
 
-/// Whether a block, or one within it, is such a block.
+/// Returns true if `is_it` holds for a block, or for a block nested in that block.
 fn is_or_has(block: &Block<'_>, is_it: fn(&Block<'_>) -> bool) -> bool {
     is_it(block) || within(block).iter().any(|block| is_or_has(block, is_it))
 }
 
-/// The blocks in a block.
+/// Returns the blocks that are directly nested in a block.
 fn within<'b, 'a>(block: &'b Block<'a>) -> &'b [Block<'a>] {
     match block {
         Block::ToolResult(result) => &result.content,
@@ -73,8 +75,8 @@ fn within<'b, 'a>(block: &'b Block<'a>) -> &'b [Block<'a>] {
     }
 }
 
-/// The hosts from which the upstream has to fetch images: an error about one of them may name
-/// nothing else.
+/// Returns the hosts from which the upstream has to fetch images. An upstream's error about an
+/// image may name only the host.
 fn image_hosts(request: &Request<'_>) -> Vec<String> {
     let mut hosts = Vec::new();
     for message in &request.messages {
@@ -102,7 +104,7 @@ fn host_of(url: Str<'_>) -> Option<String> {
     let (_, rest) = words::split_once(&url, "://")?;
     let authority = words::before(rest, b"/?#");
     let host = words::rsplit_once(authority, b'@').map_or(authority, |(_, host)| host);
-    // Of `[::1]:80` the colons are the host's.
+    // The colons in `[::1]:80` before the bracket belong to the host.
     let host = match words::split_once(host, "]") {
         Some((address, _)) => words::trim_start(address, b"["),
         None => words::before(host, b":"),

@@ -1,27 +1,28 @@
-//! Conversations whose beginning is missing. Chat templates want words of the user, and clients cut
-//! them off: memories keep the last messages (n8n), compaction and empty first messages leave an
-//! assistant that called a tool by itself.
+//! Conversations whose beginning is missing, so that the assistant speaks first. Chat templates
+//! require a user's message first. Clients lose that message when they keep only the last messages
+//! (n8n), compact the history or drop empty messages.
 
 use crate::json::Str;
 use crate::model::turn::{Turn, User, UserPart};
 use crate::model::{Block, Text};
 
-/// Text of the user before a conversation whose beginning is gone.
+/// User's text that replaces the missing beginning of a conversation.
 const BEGINNING: &str = "[The beginning of this conversation is missing.]";
 
-/// Whether the assistant speaks before the user.
+/// Returns true if the assistant speaks before the user.
 pub(crate) fn is_missing(turns: &[Turn<'_>]) -> bool {
     let first = turns.iter().find(|turn| !matches!(turn, Turn::System(_)));
     matches!(first, Some(Turn::Assistant(_)))
 }
 
-/// Has the user say that the beginning is missing.
+/// Inserts a user's turn that says that the beginning is missing.
 pub(crate) fn put_before(turns: &mut Vec<Turn<'_>>) {
     let text = Text { text: Str::plain(BEGINNING), cached: None, cited: false };
     insert(turns, UserPart::Block(Block::Text(text)));
 }
 
-/// Puts something before the first words of the user.
+/// Inserts a part at the beginning of the user's first turn, or as a turn of its own if the
+/// assistant speaks first.
 pub(crate) fn put_before_first_user<'a>(turns: &mut Vec<Turn<'a>>, item: UserPart<'a>) {
     match turns.first_mut() {
         Some(Turn::User(user)) => user.items.insert(0, item),

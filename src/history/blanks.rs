@@ -1,10 +1,10 @@
-//! Texts that say nothing leave: servers refuse them, and clients keep them.
+//! Removal of empty and blank texts, which servers refuse and clients keep in the history.
 
 use crate::model::Block;
 use crate::model::turn::{Turn, User, UserPart};
 
-/// Drops texts that are empty, and blank ones beside others. A blank one between two texts of the
-/// assistant stays: these are joined without a gap, and it is their line end.
+/// Drops empty texts, and blank texts beside other blocks. A blank text between two texts of the
+/// assistant stays, because the texts are joined without a gap.
 pub(super) fn drop_blanks(turn: &mut Turn<'_>) {
     match turn {
         Turn::User(User { results, items }) => {

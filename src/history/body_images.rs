@@ -1,7 +1,7 @@
-//! Places of images in the text of a request: the blocks of images, and the texts of results that
-//! may be images.
+//! Positions of images in the JSON text of a request: image blocks, and texts of tool results that
+//! may contain images.
 //!
-//! Whoever puts other words in place of one leaves the rest of the text as it was, byte for byte.
+//! An image can be replaced there, and the text around it stays the same, byte for byte.
 
 use std::ops::Range;
 
@@ -10,28 +10,28 @@ use crate::json::{self, Str, Writer};
 use crate::model::limits::Many;
 use crate::model::{Block, Image, ImageSource, image_type};
 
-/// A part of a request's text that is images, or may be: a text is read only by who reads or writes
-/// its images.
+/// Byte range in a request's JSON text that is an image, or a text that may contain images. The
+/// text is decoded only when its images are read or replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) range: Range<usize>,
     kind: Kind,
-    /// True if the place is in a result that tells of an error, in which the Messages API takes
-    /// nothing but texts.
+    /// True if the range is in a tool result that reports an error, where the Messages API allows
+    /// only texts.
     pub(crate) is_in_error: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// The block of an image.
+    /// Image block.
     Image,
-    /// The block of a text in a result that may be images.
+    /// Text block of a tool result, whose text may contain images.
     Text,
-    /// The content of a result that is one string, which may be images.
+    /// Content of a tool result as one string, which may contain images.
     Content,
 }
 
-/// Element in which a block stands.
+/// Element that contains a block.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Parent {
     Message,
@@ -39,8 +39,8 @@ enum Parent {
     Document,
 }
 
-/// The places where users' messages have images, in their order: no more than a request may have
-/// blocks.
+/// Returns the positions of images in users' messages, in order. Their number is limited like that
+/// of a request's blocks.
 pub(crate) fn places(body: &str, with_blocks: bool, with_texts: bool) -> Vec<Place> {
     let mut looking =
         Looking { body, with_blocks, with_texts, is_in_error: false, places: Vec::new() };
@@ -108,17 +108,17 @@ impl Looking<'_> {
     }
 }
 
-/// Writes what stands for an image, and the client's mark that the prompt is to be cached up to
-/// here.
+/// Function that writes an image or its replacement. The last argument is the client's
+/// `cache_control` for this position.
 pub(crate) type WriteImage<'f> = dyn FnMut(&mut Writer<'_>, &Image<'_>, Option<&str>) + 'f;
 
 impl Place {
-    /// Returns true if the place is a text that may be images.
+    /// Returns true if this position is a text that may contain images.
     pub(crate) fn is_text(&self) -> bool {
         self.kind != Kind::Image
     }
 
-    /// Gives each image that stands here.
+    /// Calls `give` with each image at this position.
     pub(crate) fn images(&self, body: &str, mut give: impl FnMut(&Image<'_>)) {
         self.read(body, |blocks, _| {
             for block in blocks {
@@ -129,7 +129,7 @@ impl Place {
         });
     }
 
-    /// Returns the JSON that replaces this place, with what `write` writes for each image.
+    /// Returns the JSON that replaces this position, with the output of `write` for each image.
     pub(crate) fn rewritten(&self, body: &str, write: &mut WriteImage<'_>) -> Option<String> {
         self.read(body, |blocks, mark| {
             let array = json::written(|json| {
@@ -151,7 +151,7 @@ impl Place {
             });
             match self.kind {
                 Kind::Content => array,
-                // They stand in an array of the client's.
+                // Blocks of these kinds are in an array of the client's.
                 Kind::Image | Kind::Text => {
                     let inside = array.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
                     inside.unwrap_or_default().to_owned()
@@ -177,7 +177,7 @@ impl Place {
     }
 }
 
-/// Writes the block of a text.
+/// Writes a text block.
 pub(crate) fn write_text(
     json: &mut Writer<'_>,
     mark: Option<&str>,
@@ -188,14 +188,14 @@ pub(crate) fn write_text(
     end_block(json, mark);
 }
 
-/// Writes the block of an image.
+/// Writes an image block.
 pub(crate) fn write_image(json: &mut Writer<'_>, image: &Image<'_>, mark: Option<&str>) {
     json.begin_object().kind("image").key("source");
     write_source(json, &image.source);
     end_block(json, mark);
 }
 
-/// Writes the source of an image.
+/// Writes the `source` member of an image block.
 pub(crate) fn write_source(json: &mut Writer<'_>, source: &ImageSource<'_>) {
     json.begin_object();
     match source {
@@ -217,7 +217,7 @@ fn end_block(json: &mut Writer<'_>, mark: Option<&str>) {
     json.end_object();
 }
 
-/// The image of a block, of the type that its bytes have.
+/// Returns the image of an image block, with the media type detected from its bytes.
 fn image_of(block: &str) -> Image<'_> {
     let source = json::member(block, "source").unwrap_or_default();
     let text = |name| json::member(source, name).and_then(json::string);

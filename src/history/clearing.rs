@@ -1,14 +1,15 @@
-//! Results of old tool uses, and old thinking, that the client asks to have cleared
-//! (`context_management.edits`).
+//! Clearing of old tool results and old thinking, which the client requests with
+//! `context_management.edits`.
 //!
-//! What is cleared depends on the request alone, and grows only at its end: the edits are made as
-//! if each request of the conversation were seen in turn. Before each answer of the assistant stood
-//! a request, which had all that is before the answer. If that exceeds the trigger, without what
-//! was cleared before, all tool uses but the last ones are cleared at once. Then nothing changes
-//! until the trigger is exceeded again. So two requests of a conversation agree in what both have,
-//! unless the later one clears, and an upstream finds its cached prompt.
+//! The cleared parts depend on the request alone, and only grow at their end: the edits are applied
+//! as if each earlier request of the conversation were processed in turn. Such a request ended
+//! before each answer of the assistant, and had all messages before that answer. If such a request,
+//! minus the parts cleared earlier, exceeds the trigger, all tool uses but the last ones are
+//! cleared at once. Then nothing changes until the trigger is exceeded again. So two requests of a
+//! conversation agree in their common part unless the later one clears, and the upstream's prompt
+//! cache stays valid.
 //!
-//! Results are marked first and cleared when guards have seen them: failures are counted over the
+//! Results are marked first, and cleared after the guards have run: guards count failures over the
 //! whole history.
 
 use crate::json::{Raw, Str};
@@ -19,34 +20,34 @@ use crate::model::turn::{Turn, UserPart};
 use crate::model::{Block, CacheMark, Message, Role, Text, ToolResult, ToolUse};
 use crate::text::names::Names;
 
-/// Text that the model reads in place of a cleared result.
+/// Text that replaces a cleared tool result.
 pub(crate) const RESULT_CLEARED: &str = "[This old tool result was cleared to save space.]";
-/// Text, as JSON, that the model reads in place of the cleared result of a server's tool.
+/// Text that replaces a cleared result of a server tool, as JSON.
 const RESULT_CLEARED_JSON: &str = "\"[This old tool result was cleared to save space.]\"";
 
-/// Counter of tokens.
+/// Counter of tokens in parts of a request.
 pub(crate) trait Tokens {
-    /// Tokens before the first message.
+    /// Returns the number of tokens before the first message.
     fn before_messages(&self) -> u64;
-    /// Tokens of a whole message.
+    /// Returns the number of tokens of a whole message.
     fn of_message(&self, blocks: &[Block<'_>]) -> u64;
-    /// Tokens of a block; none of thinking.
+    /// Returns the number of tokens of a block; 0 for thinking.
     fn of_block(&self, block: &Block<'_>) -> u64;
-    /// Tokens of a text.
+    /// Returns the number of tokens of a text.
     fn of_text(&self, text: Str<'_>) -> u64;
 }
 
 /// Position of a block: index of its message, and index in the message.
 type ResultPlace = (usize, usize);
 
-/// A tool use that may be cleared.
+/// Tool use that may be cleared: a call and its result.
 struct Use {
     call: ResultPlace,
     result: Option<ResultPlace>,
     clears_input: bool,
 }
 
-/// Takes old thinking out of the messages, and marks the tool uses that [`clear`] will clear.
+/// Removes old thinking from the messages, and marks the tool uses that [`clear`] will clear.
 pub(crate) fn mark(
     messages: &mut [Message<'_>],
     edits: &ContextManagement<'_>,
@@ -68,7 +69,7 @@ pub(crate) fn mark(
     cleared
 }
 
-/// Clears the marked results and inputs.
+/// Clears the results and inputs that were marked.
 pub(crate) fn clear(turns: &mut [Turn<'_>]) {
     for turn in turns {
         match turn {
@@ -91,7 +92,7 @@ pub(crate) fn clear(turns: &mut [Turn<'_>]) {
     }
 }
 
-/// Clears the marked blocks of messages that no guard looks at.
+/// Clears the marked blocks of messages that no guard inspects.
 pub(crate) fn clear_messages(messages: &mut [Message<'_>]) {
     messages.iter_mut().flat_map(|message| &mut message.content).for_each(clear_block);
 }
@@ -125,8 +126,8 @@ fn clear_input(call: &mut ToolUse<'_>) {
     }
 }
 
-/// Takes the thinking out of all turns of the assistant but the last `kept` that have some. A turn
-/// is all that the assistant does between two messages of a person.
+/// Removes the thinking from all turns of the assistant but the last `kept` turns that have
+/// thinking. A turn is everything between two messages of a person.
 fn clear_thinking(
     messages: &mut [Message<'_>],
     kept: u64,
@@ -150,7 +151,7 @@ fn clear_thinking(
                 let tokens = tokens.of_text(*thinking);
                 cleared.thinking_tokens = cleared.thinking_tokens.saturating_add(tokens);
             }
-            // Nobody reads it, and the message stays as many blocks.
+            // A note is not sent, and the number of blocks stays the same.
             *block = Block::Note;
         }
     }
@@ -162,23 +163,24 @@ fn is_of_person(message: &Message<'_>) -> bool {
     message.role == Role::User && !message.content.iter().any(is_result)
 }
 
-/// The tool uses of a conversation, message by message.
+/// Search for the tool uses to clear, message by message.
 struct ToolUses<'m, 'a, 'e, T> {
     messages: &'m [Message<'a>],
     edit: &'e ClearToolUses<'a>,
     tokens: &'e T,
-    /// Tool uses that may be cleared, in their order.
+    /// Tool uses that may be cleared, in order.
     uses: Vec<Use>,
-    /// The place of the last use with an id.
+    /// Index in `uses` of the last tool use with an id.
     ids: Names<'a, usize>,
-    /// Number of uses before the answer that came last: the model has seen what became of them.
+    /// Number of tool uses before the latest answer. The model has seen their results.
     seen: usize,
-    /// Number of uses that are cleared; `looked_at`: that were looked at.
+    /// Number of tool uses that are cleared; `looked_at` is the number of tool uses that were
+    /// inspected.
     cleared: usize,
     looked_at: usize,
-    /// Tokens of the uses that were looked at and not cleared.
+    /// Number of tokens of the tool uses that were inspected and not cleared.
     clearable: u64,
-    /// Tokens up to here, without what is cleared.
+    /// Number of input tokens up to here, without the cleared parts.
     input: u64,
 }
 
@@ -198,7 +200,7 @@ impl<'m, 'a, 'e, T: Tokens> ToolUses<'m, 'a, 'e, T> {
         }
     }
 
-    /// Returns the tool uses that are cleared.
+    /// Returns the tool uses to clear.
     fn find(mut self) -> Vec<Use> {
         let counts_tokens = matches!(self.edit.trigger, Trigger::InputTokens(_));
         if counts_tokens {
@@ -248,7 +250,7 @@ impl<'m, 'a, 'e, T: Tokens> ToolUses<'m, 'a, 'e, T> {
             {
                 self.uses.push(Use { call: at, result: None, clears_input: false });
             }
-            // What a search of tools found must stay.
+            // Results of tool searches must stay.
             Block::ServerToolResult { tool_search: false, .. } => {
                 let is_here = |last: &Use| last.call.0 == at.0 && self.is_of_server(last);
                 let last = self.uses.len().checked_sub(1);
@@ -268,7 +270,7 @@ impl<'m, 'a, 'e, T: Tokens> ToolUses<'m, 'a, 'e, T> {
         }
     }
 
-    /// Clears what a request clears that ends here.
+    /// Clears the tool uses that a request ending at this message clears.
     fn request(&mut self) {
         let keep = usize::try_from(self.edit.keep).unwrap_or(usize::MAX);
         let end = self.uses.len().saturating_sub(keep).min(self.seen);
@@ -294,7 +296,7 @@ fn block_at<'m, 'a>(messages: &'m [Message<'a>], at: ResultPlace) -> Option<&'m 
     messages.get(at.0)?.content.get(at.1)
 }
 
-/// The tokens that are saved by clearing a tool use.
+/// Returns the number of tokens saved by clearing a tool use.
 fn tokens_of(messages: &[Message<'_>], tool_use: &Use, tokens: &impl Tokens) -> u64 {
     let Some(result) = tool_use.result.and_then(|at| block_at(messages, at)) else { return 0 };
     let words = tokens.of_text(Str::plain(RESULT_CLEARED));
@@ -310,7 +312,7 @@ fn mark_use(messages: &mut [Message<'_>], tool_use: &Use) {
         match block {
             Some(Block::ToolUse(call)) => call.cleared = true,
             Some(Block::ToolResult(result)) => result.cleared = true,
-            // Guards do not look at those.
+            // Guards do not inspect results of server tools.
             Some(Block::ServerToolResult { content, .. }) => *content = RESULT_CLEARED_JSON,
             _ => {}
         }

@@ -1,18 +1,17 @@
-//! Images in the texts of results. Many clients and bridges write what an MCP server gave as JSON,
-//! or an image as a `data:` URL. A model sees nothing in that, and each of them costs as much as a
-//! book.
+//! Detection of images in the texts of tool results. Many clients and bridges pass an MCP server's
+//! result on as JSON text, or an image as a `data:` URL. A model cannot see the image in such a
+//! text, which costs as many tokens as a book.
 //!
-//! Only a text that is one of these shapes as a whole is taken for images, so that no words are
-//! lost:
+//! A text is converted only if the whole text has one of these shapes, so that no words are lost:
 //!
 //! - an item of MCP's content, `{"type": "image", "data": "…", "mimeType": "…"}`, or an array of
 //!   items;
-//! - an object with such an array as its `content`, and beside it no more than MCP's own words
-//!   about it;
+//! - an object with an array of items as its `content`, and no other members than those that MCP
+//!   defines;
 //! - a `data:` URL of an image, also in quotes, that is longer than [`URL_MIN`].
 //!
-//! What becomes of a text depends on the text alone, so a later request has the earlier one as its
-//! beginning.
+//! The conversion of a text depends on the text alone. So the beginning of a later request equals
+//! the earlier request, and the upstream's prompt cache stays valid.
 
 use std::borrow::Cow;
 
@@ -25,39 +24,39 @@ use crate::model::{
 use crate::observe::warning::Warnings;
 use crate::text::words;
 
-/// A shorter URL may be an icon in what a tool says about a page.
+/// Minimum length of a `data:` URL that counts as an image. A shorter URL may be an icon in a
+/// tool's text about a page.
 const URL_MIN: usize = 8_192;
 
-/// More items than any server gives: they stay a text.
+/// Maximum number of items in an array. No server sends more; a longer array stays a text.
 const ITEMS_MAX: usize = 1_000;
 
-/// Minimum length of an image in base64, which is that of its beginning. Only an image that a tool
-/// has cut off may be shorter.
+/// Minimum length of an image in base64. Only an image that a tool has cut off may be shorter.
 const DATA_MIN: usize = 32;
 
-/// Number of bytes of a text that are looked at to dismiss it. It has room for the brackets and the
-/// first name.
+/// Number of bytes at the beginning of a text that are inspected to rule the text out. The brackets
+/// and the first name fit in.
 const START: usize = 96;
 
-/// The names with which an object can begin.
+/// Names of the members with which an MCP object can begin.
 const NAMES: [&str; 8] =
     ["type", "data", "mimeType", "text", "content", "isError", "annotations", "_meta"];
 
-/// The texts of results that are images.
+/// Texts of tool results that are images, found in one request.
 pub(crate) struct Hidden<'a>(Vec<InResult<'a>>);
 
-/// Texts of one result that are images.
+/// Texts of one tool result that are images.
 struct InResult<'a> {
     message: usize,
     block: usize,
     is_error: bool,
-    /// Their places in the result, in order.
+    /// Index of each text in the result's content, and the text, in order.
     texts: Vec<(usize, Cow<'a, str>)>,
 }
 
 impl<'a> Hidden<'a> {
-    /// Looks for them in the results of a request, unless the configuration leaves them as they
-    /// are.
+    /// Finds texts that are images in the tool results of a request, unless the configuration turns
+    /// this off.
     pub(crate) fn find(request: &Request<'a>, settings: &Settings) -> Self {
         let mut found = Vec::new();
         if !settings.shows_hidden_images() {
@@ -80,14 +79,13 @@ impl<'a> Hidden<'a> {
         Self(found)
     }
 
-    /// Removes the texts of results that tell of an error, in which the Messages API takes nothing
-    /// but texts.
+    /// Removes texts of results that report an error, in which the Messages API allows only texts.
     pub(crate) fn outside_errors(mut self) -> Self {
         self.0.retain(|found| !found.is_error);
         self
     }
 
-    /// Puts images in place of them.
+    /// Replaces the found texts by images.
     pub(crate) fn show<'s>(&'s self, request: &mut Request<'s>, warnings: &mut Warnings) {
         for InResult { message, block, texts, .. } in &self.0 {
             let message = request.messages.get_mut(*message);
@@ -111,7 +109,7 @@ impl<'a> Hidden<'a> {
     }
 }
 
-/// The texts of a result that are images, with their places.
+/// Returns the texts of a tool result that are images, with their indexes in its content.
 fn texts<'a>(result: &ToolResult<'a>) -> Vec<(usize, Cow<'a, str>)> {
     let blocks = result.content.iter().enumerate();
     let texts = blocks.filter_map(|(at, block)| match block {
@@ -121,8 +119,8 @@ fn texts<'a>(result: &ToolResult<'a>) -> Vec<(usize, Cow<'a, str>)> {
     texts.filter(|(_, text)| read(text).is_some()).collect()
 }
 
-/// Whether a text may be one of the shapes. Nearly all are dismissed by their first byte, and
-/// nearly all other JSON by its first name.
+/// Returns true if a text may contain images. Nearly all texts are ruled out by their first byte,
+/// and nearly all JSON by its first name.
 pub(super) fn may_hide(text: Str<'_>) -> bool {
     let raw = text.raw();
     if !may_begin(raw.as_bytes()) {
@@ -147,25 +145,26 @@ pub(super) fn may_hide(text: Str<'_>) -> bool {
     NAMES.contains(&name) && words::has(raw, "image")
 }
 
-/// Whether a text begins as one of the shapes, as far as it shows before anything is decoded.
+/// Returns true if a text's first bytes, before JSON escapes are decoded, fit a text that may
+/// contain images.
 fn may_begin(mut raw: &[u8]) -> bool {
     loop {
         raw = match raw {
-            // Whatever this stands for.
+            // Any character may be escaped here.
             [b'\\', b'u', ..] => return true,
             // Quotes and line ends are escapes.
             [b'\\', _, rest @ ..] | [b'[' | b'{' | b' ', rest @ ..] => rest,
             _ => break,
         };
     }
-    // Of nearly all texts one byte is compared.
+    // Fast path: only one byte is compared for nearly all texts.
     let begins =
         |name: &str| name.as_bytes().first() == raw.first() && raw.starts_with(name.as_bytes());
     begins("data:") || NAMES.iter().any(|name| begins(name))
 }
 
-/// The blocks that a text is. `None` if it is no image, or more than images and the words beside
-/// them.
+/// Parses a text into blocks. Returns `None` if the text has no image, or more than images and the
+/// texts beside them.
 pub(super) fn read(text: &str) -> Option<Vec<Block<'_>>> {
     let text = text.trim();
     let mut reader = Reader::of(text);
@@ -177,25 +176,26 @@ pub(super) fn read(text: &str) -> Option<Vec<Block<'_>>> {
     };
     reader.end().ok()?;
     if reader.has_halves() {
-        // Strict servers refuse half a surrogate pair. In the text it is words about one.
+        // Strict servers refuse half a surrogate pair. Within the JSON text, the escape is
+        // harmless.
         return None;
     }
     let has_image = blocks.iter().any(|block| matches!(block, Block::Image(_)));
     (is_known && has_image).then_some(blocks)
 }
 
-/// The image of a `data:` URL, which may stand in quotes.
+/// Returns the image of a `data:` URL, which may be in quotes.
 fn url(text: &str) -> Option<Block<'_>> {
     let url = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text);
     let (head, data) = words::split_once(url, ",")?;
-    // In quotes PHP escapes slashes.
+    // PHP escapes slashes within quotes.
     let head = Str::inside(head)?.decode();
     let is_image = words::begins(&head, "data:image/") && head.ends_with(";base64");
     let is_long = url.len() > URL_MIN && head.len() < START;
     if is_image && is_long { image(Str::inside(data)?) } else { None }
 }
 
-/// Reads an array of items; `false` if there is something else in it.
+/// Reads an array of MCP content items. Returns false if the array has anything else.
 fn items<'t>(reader: &mut Reader<'t>, blocks: &mut Vec<Block<'t>>) -> Result<bool, Error> {
     reader.begin_array()?;
     let mut count: usize = 0;
@@ -207,7 +207,7 @@ fn items<'t>(reader: &mut Reader<'t>, blocks: &mut Vec<Block<'t>>) -> Result<boo
         let Some(block) = Object::read(reader, None)?.and_then(Object::item) else {
             return Ok(false);
         };
-        // Strict servers refuse a text that says nothing.
+        // Strict servers refuse blank texts.
         if !is_blank(&block) {
             blocks.push(block);
         }
@@ -215,7 +215,7 @@ fn items<'t>(reader: &mut Reader<'t>, blocks: &mut Vec<Block<'t>>) -> Result<boo
     Ok(true)
 }
 
-/// Reads an item, or an object that has items; `false` if it is something else.
+/// Reads an MCP content item, or an object with a list of items. Returns false for anything else.
 fn object<'t>(reader: &mut Reader<'t>, blocks: &mut Vec<Block<'t>>) -> Result<bool, Error> {
     let Some(object) = Object::read(reader, Some(blocks))? else { return Ok(false) };
     if object.is_list {
@@ -227,19 +227,19 @@ fn object<'t>(reader: &mut Reader<'t>, blocks: &mut Vec<Block<'t>>) -> Result<bo
     Ok(is_item)
 }
 
-/// The members of an object that MCP knows.
+/// Members of an object that MCP defines.
 #[derive(Default)]
 struct Object<'t> {
     kind: Option<Str<'t>>,
     data: Option<Str<'t>>,
     text: Option<Str<'t>>,
-    /// True if the object has `content`.
+    /// True if the object has a member `content`.
     is_list: bool,
 }
 
 impl<'t> Object<'t> {
-    /// Reads an object; its `content` goes to `blocks`, where it may have one. `None` if it has a
-    /// member more or one of another type.
+    /// Reads an object, and adds the blocks of its `content` to `blocks` if `content` is allowed.
+    /// Returns `None` if the object has an unknown member.
     fn read(
         reader: &mut Reader<'t>,
         mut blocks: Option<&mut Vec<Block<'t>>>,
@@ -255,14 +255,14 @@ impl<'t> Object<'t> {
                     reader.string()?;
                     continue;
                 }
-                // Of a failure nothing is to be lost.
+                // An error result stays a text, so that nothing is lost.
                 "isError" if !reader.bool()? => continue,
                 "annotations" | "_meta" => {
                     reader.skip()?;
                     continue;
                 }
                 "content" => {
-                    // No item has items, and no object has them twice.
+                    // An item cannot contain items, and an object has at most one list.
                     let Some(blocks) = blocks.take() else { return Ok(None) };
                     if !items(reader, blocks)? {
                         return Ok(None);
@@ -279,7 +279,7 @@ impl<'t> Object<'t> {
         Ok(Some(object))
     }
 
-    /// The block of an item.
+    /// Returns the block for an MCP content item.
     fn item(self) -> Option<Block<'t>> {
         let Self { kind, data, text, is_list: false } = self else { return None };
         match (&*kind?.decode(), data, text) {
@@ -292,11 +292,11 @@ impl<'t> Object<'t> {
     }
 }
 
-/// An image of base64, if its first bytes are those of one that models take.
+/// Returns an image block for base64 data, if its first bytes are those of a supported image type.
 fn image(data: Str<'_>) -> Option<Block<'_>> {
     let media_type = Str::plain(image_type::of(data)?);
     is_base64(&data.decode()).then(|| {
-        // Only an address has an error to name its place in.
+        // The offset is only used for errors about a URL.
         let source = ImageSource::Base64 { media_type, data };
         Block::Image(Box::new(Image { at: 0, source, cached: None }))
     })
@@ -311,7 +311,7 @@ fn is_base64(data: &str) -> bool {
     bare.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/'))
 }
 
-/// Whether and how the client wants the prompt cached up to a text.
+/// Returns the `cache_control` mark of a text block, if any.
 fn mark_of(block: &Block<'_>) -> Option<CacheMark> {
     if let Block::Text(text) = block { text.cached } else { None }
 }

@@ -1,12 +1,12 @@
-//! Images of another type than their client says. Servers refuse them, as the real API does, and a
-//! tool's image comes again with each request.
+//! Correction of wrong image types. Servers refuse an image whose media type does not fit its data,
+//! and a tool's image comes again with each request.
 
 use crate::json::Str;
 use crate::model::{Block, DocumentSource, ImageSource, image_type};
 use crate::observe::warning::Warnings;
 
-/// Gives each image of base64 in a block the type that its first bytes say. Bytes that are not
-/// known say nothing.
+/// Sets the media type of each base64 image in a block to the type that its first bytes show. An
+/// image with unknown first bytes stays unchanged.
 pub(super) fn correct(block: &mut Block<'_>, warnings: &mut Warnings) {
     match block {
         Block::Image(image) => {

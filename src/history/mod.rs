@@ -1,24 +1,24 @@
-//! The history as turns, repaired: what every protocol means by it, before any one's form.
+//! Conversation history as repaired turns, independent of the upstream's protocol.
 //!
-//! Messages become turns by passes in this order, each in a file named for it. Before the first,
-//! `spoilt_inputs` brings back inputs of calls that clients lost, `hidden_images` takes images out
-//! of the texts of results, and `clearing` marks what the client asks to have cleared.
+//! Messages become turns by passes in this order, each in a file of the same name. Before the first
+//! pass, `spoilt_inputs` restores call inputs that clients lost, `hidden_images` extracts images
+//! from the texts of results, and `clearing` marks the parts that the client asks to clear.
 //!
-//! 1. `read` looks at each block. Blocks that cannot be taken are refused (`refused`). Images get
-//!    their true types (`image_types`). Words stand in place of images and files that the model
-//!    does not take (`omitted`). Thinking goes back to the model that thought (`thinking`), and
-//!    calls of tools that ran at the server become texts (`server_tools`). System messages in the
-//!    middle go where the upstream takes them (`system`).
-//! 2. `blanks`: texts that say nothing leave.
-//! 3. `neighbours`: neighbours of one side become one turn.
-//! 4. `pairs`: every call gets its one result, and results stand in the order of their calls.
+//! 1. `read` converts each block. Unsupported blocks are refused (`refused`). Images get their true
+//!    media types (`image_types`). Placeholder texts replace images and files that the model does
+//!    not support (`omitted`). Thinking is sent back to the model that wrote the thinking
+//!    (`thinking`), and calls of server tools become texts (`server_tools`). System messages in mid
+//!    conversation move to a position that the upstream supports (`system`).
+//! 2. `blanks` removes blank texts.
+//! 3. `neighbours` joins adjacent turns of one side.
+//! 4. `pairs` gives every call exactly one result, and sorts results in the order of their calls.
 //!
-//! When guards have seen all of it, `clearing` clears what it has marked.
+//! After the guards have run, `clearing` clears the parts that it marked.
 //!
-//! For an upstream of Messages only the last three run, over what the relay has read, and
-//! `body_images` does the work of `hidden_images` on the text of the request. Who writes the turns
-//! adds what depends on the rest of the request: notes of guards, calls in words (`rebuild`), and
-//! the words before a conversation without a beginning (`beginning`).
+//! For an upstream that speaks the Messages API only the last three passes run, on the turns that
+//! the relay has read, and `body_images` replaces `hidden_images`. The writer of the upstream's
+//! request adds text that depends on the rest of the request: notes of guards, calls written as
+//! text (`rebuild`), and a user's text for a missing beginning (`beginning`).
 
 pub(crate) mod attached;
 pub(crate) mod beginning;
@@ -52,44 +52,43 @@ use crate::text::names::NameSet;
 pub(crate) use recipient::Recipient;
 pub(crate) use turns::Turns;
 
-/// A conversation as an upstream may get it: its turns, and beside them the things that act on the
-/// whole request.
+/// Conversation for an upstream: its turns, and the findings that concern the whole request.
 #[derive(Debug, Default)]
 pub(crate) struct History<'a> {
     pub(crate) turns: Vec<Turn<'a>>,
-    /// System messages that belong to the system prompt.
+    /// System messages that are added to the system prompt.
     pub(crate) system: Vec<Text<'a>>,
-    /// Additions and removals of tools, in order.
+    /// Tools added or removed in mid conversation, in order.
     pub(crate) changes: Vec<ToolChange<'a>>,
-    /// Tools that a search found.
+    /// Names of tools that a tool search found.
     pub(crate) activated: NameSet<'a>,
-    /// The effort that the last system message with one asks for.
+    /// Value of `effort` from the last system message that has one.
     pub(crate) effort: Option<Str<'a>>,
-    /// True if some of the thinking is of the upstream's model.
+    /// True if some thinking in the history comes from the upstream's model.
     pub(crate) has_reasoning: bool,
-    /// The ids of all calls.
+    /// Ids of all tool calls.
     pub(crate) ids: NameSet<'static>,
 }
 
 impl<'a> History<'a> {
-    /// Reads messages into turns.
+    /// Converts messages into turns.
     ///
     /// # Errors
-    /// Something of the user's would be lost.
+    /// A user's content would be lost.
     pub(crate) fn read(
         messages: Vec<Message<'a>>,
         recipient: Recipient<'_>,
         warnings: &mut Warnings,
     ) -> Result<Self, Error> {
         let (mut history, turns) = read::messages(messages, recipient, warnings)?;
-        // Gemini has a call directly after the user's words or after results.
+        // Gemini requires a call directly after a user's text or after results.
         let is_gemini = recipient.profile.tool_schema == ToolSchema::Gemini;
         history.turns = joined(turns, recipient.profile.alternating_roles || is_gemini);
         Ok(history)
     }
 
-    /// Gives every call its one result, where that is wanted, and puts results into the order of
-    /// the calls.
+    /// Gives every call exactly one result, if the configuration asks for that, and sorts results
+    /// in the order of the calls.
     pub(crate) fn repair(&mut self, pairing: Pairing, warnings: &mut Warnings) {
         if pairing == Pairing::Repair {
             let before = warnings.count();
@@ -102,8 +101,8 @@ impl<'a> History<'a> {
     }
 }
 
-/// The turns without texts that say nothing, in which neighbours are joined: all, where roles are
-/// `alternating`.
+/// Returns the turns without blank texts, with adjacent turns of one side joined. Without
+/// `alternating` roles, a turn of the assistant with calls stays separate from a text before.
 pub(crate) fn joined(turns: Turns<'_>, alternating: bool) -> Vec<Turn<'_>> {
     let mut turns = turns.finish();
     turns.iter_mut().for_each(blanks::drop_blanks);

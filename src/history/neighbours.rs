@@ -1,18 +1,18 @@
-//! Neighbours of one side become one turn.
+//! Joining of adjacent turns of the same side into one turn.
 
 use super::blanks::is_blank;
 use crate::model::Block;
 use crate::model::turn::{Turn, User, calls};
 
-/// Joins neighbours, and leaves out turns without anything in them. What follows calls stays a turn
-/// all the same if the assistant goes on after it: that is where the results of these calls are
-/// missing. Where the roles are `alternating`, all neighbours are one turn.
+/// Joins adjacent turns of one side, and drops empty turns. An empty turn after calls stays if the
+/// assistant goes on, because the results of these calls are missing there. Without `alternating`
+/// roles, a turn of the assistant with calls stays separate from a text before.
 #[must_use]
 pub(super) fn join(given: Vec<Turn<'_>>, alternating: bool) -> Vec<Turn<'_>> {
     let mut turns: Vec<Turn<'_>> = Vec::with_capacity(given.len());
-    // Whether calls wait for the user's answer, now that the assistant has spoken.
+    // True if calls wait for the user's answer, after the assistant has spoken.
     let mut called = false;
-    // Whether the last turn has words, if it is the assistant's.
+    // True if the last turn is the assistant's and has text.
     let mut had_words = false;
     for turn in given {
         let is_answer = matches!(turn, Turn::User(_)) && called;
@@ -21,13 +21,13 @@ pub(super) fn join(given: Vec<Turn<'_>>, alternating: bool) -> Vec<Turn<'_>> {
         }
         let has_words = matches!(&turn, Turn::Assistant(blocks) if says_something(blocks));
         let has_calls = matches!(&turn, Turn::Assistant(blocks) if calls(blocks).next().is_some());
-        // Many templates leave out the text beside calls, but the results of calls stand directly
-        // after them.
+        // Many templates drop the text beside calls, but the results of calls must come directly
+        // after the calls.
         let joins = alternating || called || !(had_words && has_calls);
         match &turn {
             Turn::User(_) => called = false,
             Turn::Assistant(_) => {
-                // Else it goes on with its own words.
+                // Otherwise the assistant continues with its own text.
                 called &= matches!(turns.last(), Some(Turn::Assistant(_)));
                 called |= has_calls;
             }
@@ -65,7 +65,7 @@ fn says_something(blocks: &[Block<'_>]) -> bool {
     !blocks.iter().all(|block| is_blank(block) || matches!(block, Block::Thinking { .. }))
 }
 
-/// Makes two messages one, of which the first has words if `had_words`, and the second if
+/// Joins two messages of the assistant. The first has text if `had_words`, the second if
 /// `has_words`.
 fn append<'a>(
     known: &mut Vec<Block<'a>>,

@@ -1,26 +1,26 @@
-//! Words that stand where something is left out that the model does not take and the client sends
-//! again each time.
+//! Placeholder texts for images and documents that the model does not support and the client
+//! repeats in each request.
 
 use crate::json::Str;
 use crate::model::{Block, Document, DocumentSource, Text};
 use crate::observe::warning::Warnings;
 use crate::profile::{ImageParts, Profile};
 
-/// The words in place of an image, for a model without eyes.
+/// Placeholder for an image, if the model supports no images.
 pub(crate) const IMAGE_OMITTED: &str = "[image omitted: this model does not take images]";
-/// The words in place of a PDF.
+/// Placeholder for a PDF document, if the model supports none.
 pub(crate) const PDF_OMITTED: &str = "[document omitted: this model does not take PDF documents]";
-/// The words in place of a PDF that the assistant shows: Chat Completions has no place for it.
+/// Placeholder for a PDF document in an assistant message, where Chat Completions allows none.
 pub(super) const SHOWN_PDF_OMITTED: &str =
     "[document omitted: an assistant message cannot have a PDF document]";
-/// The words in place of an image of which there is only the address.
+/// Placeholder for an image of which only the URL is known.
 pub(super) const URL_OMITTED: &str = "[image omitted: this model does not take image URLs]";
-/// The words in place of an image that no model takes, such as SVG: models refuse the whole
+/// Placeholder for an image of an unsupported type such as SVG, for which models refuse the whole
 /// request.
 pub(super) const TYPE_OMITTED: &str = "[image omitted: it is no JPEG, PNG, GIF or WebP]";
 
-/// Puts words in place of what the model does not take and the client sends again with each
-/// request. What the user has just given is refused, where that is seen at once.
+/// Replaces content that the model does not support and the client repeats in each request. New
+/// content of the user is refused instead, so that the user notices.
 pub(super) fn replace(
     block: &mut Block<'_>,
     in_result: bool,
@@ -36,7 +36,7 @@ pub(super) fn replace(
         {
             *block = words("image", URL_OMITTED, warnings);
         }
-        // What a user attached and the assistant answered, the model has taken.
+        // The model has accepted an image that the user attached and the assistant answered.
         Block::Image(image)
             if in_result
                 && profile.image_parts != ImageParts::None
@@ -53,13 +53,13 @@ pub(super) fn replace(
     }
 }
 
-/// Words that stand where something was left out.
+/// Returns a placeholder text for a `what` that was left out, and adds a warning.
 pub(super) fn words<'a>(what: &str, words: &'static str, warnings: &mut Warnings) -> Block<'a> {
     warnings.add_named("dropped", what);
     Block::Text(Text { text: Str::plain(words), cached: None, cited: false })
 }
 
-/// Whether a document is a PDF that is in the request.
+/// Returns true if a document is a PDF whose data is in the request.
 pub(super) fn is_pdf(document: &Document<'_>) -> bool {
     matches!(document.source, DocumentSource::Base64 { media_type, .. } if media_type == "application/pdf")
 }

@@ -1,7 +1,8 @@
-//! Tool calls and their results, one of each: what chat templates and the real APIs insist on, and
-//! what clients break when they cut, merge or resume a conversation.
+//! Repair of tool calls and their results, so that each call has exactly one result. Chat templates
+//! and the real APIs require this, and clients break it when they cut, merge or resume a
+//! conversation.
 //!
-//! After [`repair`], each call is answered exactly once, in the user's turn that directly follows:
+//! After [`repair`], each call has exactly one result, in the user's turn that directly follows:
 //!
 //! | found | done | warning |
 //! |---|---|---|
@@ -12,8 +13,8 @@
 //! | a result without a call | it becomes a text of the user | `tool_result_orphan` |
 //! | two calls with one id in one turn | the first one is kept, with the first result | `tool_use_duplicate` |
 //!
-//! A history that is right stays as it is. [`check`] refuses what [`repair`] would change, in the
-//! real API's words, which clients match on.
+//! A correct history stays unchanged. [`check`] refuses a history that [`repair`] would change,
+//! with the real API's error messages, which clients match on.
 
 use std::borrow::Cow;
 
@@ -24,40 +25,40 @@ use crate::model::{Block, Message, Role, Text, ToolResult};
 use crate::observe::warning::Warnings;
 use crate::text::names::{NameSet, Names};
 
-/// The words for a call whose result is not in the history.
+/// Text of the result that is added for a call without a result.
 const MISSING: &str = "Tool result is missing.";
 
-/// Maximum number of calls whose ids are compared each with each.
+/// Maximum number of calls in a turn whose ids are compared pairwise.
 const CALLS_COMPARED_MAX: usize = 16;
 
-/// The results with one id.
+/// Results and calls that share an id.
 #[derive(Default)]
 struct FoundCall {
-    /// Indices of these results among all results.
+    /// Indexes of these results in the list of all results.
     results: Vec<usize>,
-    /// Number of entries of `results` that are used for certain, from the first one on.
+    /// Number of elements at the beginning of `results` that are already assigned to calls.
     used: usize,
-    /// The turns that call with this id, rising.
+    /// Indexes of the turns that have a call with this id, ascending.
     callers: Vec<usize>,
-    /// Turns among `callers` that call twice with this id.
+    /// Indexes of the turns that have two calls with this id.
     repeated: Vec<usize>,
 }
 
-/// A result, and the turn in which the client gave it.
+/// Tool result, with the turn in which the client sent it.
 struct Given<'a> {
     turn: usize,
-    /// Result, until a call takes it.
+    /// Tool result; `None` after it was assigned to a call.
     result: Option<ToolResult<'a>>,
 }
 
-/// Makes every call have its one result.
+/// Gives every call exactly one result.
 #[must_use]
 pub(crate) fn repair<'a>(mut turns: Vec<Turn<'a>>, warnings: &mut Warnings) -> Vec<Turn<'a>> {
     if is_right(&turns) {
         return turns;
     }
     let mut found: Names<'a, FoundCall> = Names::default();
-    // All results, in the order of the conversation.
+    // List of all results, in the order of the conversation.
     let mut given = Vec::new();
     for (at, turn) in turns.iter_mut().enumerate() {
         match turn {
@@ -96,7 +97,7 @@ pub(crate) fn repair<'a>(mut turns: Vec<Turn<'a>>, warnings: &mut Warnings) -> V
         }
         answers.push(results);
     }
-    // What no call wants stays where it was.
+    // Results that were not assigned to a call stay in their turn.
     for Given { turn, result } in given {
         if let (Some(result), Some(Turn::User(user))) = (result, turns.get_mut(turn)) {
             warnings.add("tool_result_orphan");
@@ -106,8 +107,8 @@ pub(crate) fn repair<'a>(mut turns: Vec<Turn<'a>>, warnings: &mut Warnings) -> V
     assemble(turns, answers)
 }
 
-/// Whether nothing is to be repaired, which is so nearly always and shows without looking
-/// anything up. Turns with very many calls are looked at more closely.
+/// Returns true if the history needs no repair, which is the normal case and shows without
+/// look-ups. Turns with very many calls always get the full repair.
 fn is_right(turns: &[Turn<'_>]) -> bool {
     let mut open: &[Block<'_>] = &[];
     for turn in turns {
@@ -119,7 +120,7 @@ fn is_right(turns: &[Turn<'_>]) -> bool {
                 open = &[];
             }
             Turn::Assistant(blocks) if calls(open).next().is_none() => open = blocks,
-            // It must not stand between a call and its result.
+            // A system message must not come between a call and its result.
             Turn::System(_) if calls(open).next().is_none() => {}
             Turn::Assistant(_) | Turn::System(_) => return false,
         }
@@ -127,7 +128,7 @@ fn is_right(turns: &[Turn<'_>]) -> bool {
     calls(open).next().is_none()
 }
 
-/// Whether the results are those of the calls, in any order, one each.
+/// Returns true if the results match the calls, one for each call, in any order.
 fn is_answered(blocks: &[Block<'_>], results: &[ToolResult<'_>]) -> bool {
     let same = |call: &Str<'_>| results.iter().filter(|result| result.id == *call).count() == 1;
     let count = calls(blocks).count();
@@ -137,7 +138,7 @@ fn is_answered(blocks: &[Block<'_>], results: &[ToolResult<'_>]) -> bool {
         && calls(blocks).enumerate().all(|(at, call)| same(&call.id) && distinct(at, &call.id))
 }
 
-/// Drops calls whose id an earlier call of the turn has, and returns their ids.
+/// Drops calls whose id an earlier call of the same turn has, and returns the dropped ids.
 fn drop_repeated_calls<'a>(blocks: &mut Vec<Block<'a>>, warnings: &mut Warnings) -> Vec<Str<'a>> {
     let mut repeated = Vec::new();
     if calls(blocks).nth(1).is_none() {
@@ -155,7 +156,7 @@ fn drop_repeated_calls<'a>(blocks: &mut Vec<Block<'a>>, warnings: &mut Warnings)
     repeated
 }
 
-/// Adds to places of which there is mostly one: no capacity is kept for others.
+/// Adds an index to a list that mostly has one element, so no spare capacity is reserved.
 fn add(places: &mut Vec<usize>, place: usize) {
     if places.capacity() == 0 {
         places.reserve_exact(1);
@@ -169,7 +170,7 @@ fn missing(id: Str<'_>) -> ToolResult<'_> {
 }
 
 impl FoundCall {
-    /// Takes the result of the call in the turn `at`.
+    /// Takes the result for the call in the turn `at` out of the list `given`.
     fn take<'a>(
         &mut self,
         at: usize,
@@ -182,7 +183,7 @@ impl FoundCall {
         let next_call = self.callers.get(next_call).copied().unwrap_or(usize::MAX);
         let later = given.partition_point(|given| given.turn <= at);
         let after = self.results.partition_point(|place| *place < later);
-        // Of two calls with one id the first was kept: the first result is its own.
+        // The first of two calls with one id was kept, so the first result belongs to that call.
         let first_counts = self.repeated.binary_search(&at).is_ok();
         let mut taken = None;
         for place in self.results.iter().skip(after) {
@@ -224,13 +225,14 @@ impl FoundCall {
     }
 }
 
-/// Puts the answers into the turns after the calls. The results that are there still are orphans.
+/// Puts the assigned results into the turns after their calls. Results still in a user's turn
+/// become orphans.
 fn assemble<'a>(turns: Vec<Turn<'a>>, answers: Vec<Vec<ToolResult<'a>>>) -> Vec<Turn<'a>> {
     let mut whole = Vec::with_capacity(turns.len());
-    // Results that wait for their turn, and system messages that must not stand before them.
+    // Results that wait for their turn, and system messages that must come after them.
     let mut waiting = Vec::new();
     let mut held = Vec::new();
-    // Whether the user spoke last.
+    // True if the user spoke last.
     let mut answered = false;
     for (turn, answers) in turns.into_iter().zip(answers) {
         match turn {
@@ -241,9 +243,9 @@ fn assemble<'a>(turns: Vec<Turn<'a>>, answers: Vec<Vec<ToolResult<'a>>>) -> Vec<
                     items.push(UserPart::Orphan(orphan));
                 }
                 items.append(&mut user.items);
-                // All that stood here was moved. Servers want the user to begin, the model would go
-                // on with its own words at the end, and in the middle two of its answers would be
-                // neighbours.
+                // The content of this turn was moved, and a placeholder keeps the turn. Servers
+                // want the user to begin. At the end, the model would continue its own text; in the
+                // middle, two answers of the model would be adjacent.
                 if results.is_empty() && items.is_empty() && !answered {
                     items.push(UserPart::Moved);
                 }
@@ -279,8 +281,8 @@ fn flush<'a>(
     whole.append(held);
 }
 
-/// Puts results into the order of the calls, which is what templates render. Clients give them in
-/// the order in which the tools were done.
+/// Sorts results in the order of the calls, the order that chat templates assume. Clients send
+/// results in the order in which the tools finished.
 pub(crate) fn order(turns: &mut [Turn<'_>]) {
     let mut context: &[Block<'_>] = &[];
     for turn in turns {
@@ -309,7 +311,7 @@ fn order_results<'a>(context: &[Block<'a>], results: &mut Vec<ToolResult<'a>>) {
         }
         count = at.saturating_add(1);
     }
-    // One place for each call, and one for results of other calls.
+    // Lists for the results of each call, and one list for results of other calls.
     let mut places: Vec<Vec<_>> = (0..=count).map(|_| Vec::new()).collect();
     for result in std::mem::take(results) {
         let place = position.get(&result.id.decode()).copied();
@@ -322,11 +324,12 @@ fn order_results<'a>(context: &[Block<'a>], results: &mut Vec<ToolResult<'a>>) {
     }
 }
 
-/// Refuses a history whose calls and results do not fit, in the guard's name: no client should send
-/// it again.
+/// Refuses a history whose calls and results do not match. The error tells clients not to retry,
+/// and is counted as an action of the pairing guard.
 ///
 /// # Errors
-/// In the real API's words.
+///
+/// The calls and results do not match; the message has the real API's wording.
 pub(crate) fn reject(messages: &[Message<'_>], warnings: &mut Warnings) -> Result<(), Error> {
     check(messages).map_err(|error| {
         warnings.acted("pairing");
@@ -334,23 +337,25 @@ pub(crate) fn reject(messages: &[Message<'_>], warnings: &mut Warnings) -> Resul
     })
 }
 
-/// Checks that calls and results fit.
+/// Checks that calls and results match.
 ///
 /// # Errors
-/// In the real API's words.
+///
+/// The calls and results do not match; the message has the real API's wording.
 pub(crate) fn check(messages: &[Message<'_>]) -> Result<(), Error> {
     let mut ids = NameSet::default();
-    // The calls that the user's next blocks must answer, and the message they are in.
+    // Ids of the calls that the user's next blocks must answer; `caller` is the index of their
+    // message.
     let mut open: Vec<Cow<'_, str>> = Vec::new();
     let mut known = NameSet::default();
     let mut answered = NameSet::default();
     let mut caller = 0usize;
-    // Whether results may still come: they are the first blocks of the user's turn.
+    // True if results may still come: they must be the first blocks of the user's turn.
     let mut answering = false;
     let mut speaker = Role::System;
     for (at, message) in messages.iter().enumerate() {
         if message.role == Role::System {
-            // It must not stand between a call and its result.
+            // A system message must not come between a call and its result.
             check_answered(caller, &open, &answered)?;
             open.clear();
         } else if message.role != speaker {
@@ -366,7 +371,7 @@ pub(crate) fn check(messages: &[Message<'_>]) -> Result<(), Error> {
         for (number, block) in message.content.iter().enumerate() {
             let path = || format!("messages.{at}.content.{number}");
             match block {
-                // On the other side they are refused for that.
+                // A call in a message of another role is refused elsewhere.
                 Block::ToolUse(call) if message.role == Role::Assistant => {
                     let id = call.id.decode();
                     if !ids.add(id.clone()) {

@@ -1,5 +1,5 @@
-//! Reads messages block by block: what is only for Anthropic leaves, and what stays becomes a part
-//! of a turn.
+//! Reader of messages, block by block. Content that only Anthropic can use is dropped, and every
+//! other block becomes a part of a turn.
 
 use super::History;
 use super::attached::has_image;
@@ -19,7 +19,7 @@ use crate::model::{Block, DocumentSource, Message, Role};
 use crate::observe::warning::Warnings;
 use crate::profile::{ImageParts, ServerHistory};
 
-/// Messages that are being read.
+/// State of reading a request's messages into turns.
 pub(super) struct Reading<'p, 'w, 'a> {
     pub(super) recipient: Recipient<'p>,
     pub(super) warnings: &'w mut Warnings,
@@ -30,14 +30,15 @@ pub(super) struct Reading<'p, 'w, 'a> {
     /// True if a message of the assistant was read.
     pub(super) answered: bool,
     pub(super) thought: Thought<'a>,
-    /// True if a message of the assistant comes after the one that is being read.
+    /// True if a message of the assistant comes after the current message.
     is_answered: bool,
 }
 
-/// Reads messages block by block.
+/// Reads messages into turns, block by block.
 ///
 /// # Errors
-/// A block cannot be taken and must not be lost.
+///
+/// A block is not supported and must not be lost.
 pub(super) fn messages<'a>(
     messages: Vec<Message<'a>>,
     recipient: Recipient<'_>,
@@ -69,8 +70,8 @@ pub(super) fn messages<'a>(
     Ok((history, turns))
 }
 
-/// Whether nothing of a server tool's result can be read. It is dropped, because a turn of it alone
-/// would be an empty message.
+/// Returns true if a server tool's result has no readable text. The block is then dropped, because
+/// a turn of this block alone would be an empty message.
 fn is_unreadable(block: &Block<'_>) -> bool {
     let Block::ServerToolResult { content, is_error: false, .. } = block else { return false };
     let mut words = Vec::new();
@@ -79,7 +80,7 @@ fn is_unreadable(block: &Block<'_>) -> bool {
 }
 
 impl<'a> Reading<'_, '_, 'a> {
-    /// Reads a message of one of both sides.
+    /// Reads a message of the user or the assistant.
     fn message(&mut self, at: usize, of_user: bool, content: Vec<Block<'a>>) -> Result<(), Error> {
         let goes_on = !of_user && self.thought.goes_on(&content);
         if of_user {
@@ -151,7 +152,8 @@ impl<'a> Reading<'_, '_, 'a> {
                 self.turns.block(Block::ToolUse(call));
             }
             Block::Thinking { thinking, signature } => self.thinking(thinking, signature)?,
-            // Some clients keep a block without text as one of these, its signature in `data`.
+            // Clients may store a thinking block without text in this form, with its signature in
+            // `data`.
             Block::RedactedThinking(data) => self.thinking(Str::default(), data)?,
             Block::ServerToolUse { .. } | Block::ServerToolResult { .. } => {
                 if let Block::ServerToolResult { content, tool_search: true, .. } = block {
@@ -171,9 +173,9 @@ impl<'a> Reading<'_, '_, 'a> {
             Block::ToolResult(_) => return Err(NotTaken::Side("tool_result")),
             Block::Unknown(tag) if self.warnings.strict() => return Err(NotTaken::tag(tag, TAGS)),
             Block::Unknown(tag) => self.warnings.add_named("unknown_block", &tag.decode()),
-            // Chat Completions has no place for an image that the assistant shows.
+            // Chat Completions does not allow images in assistant messages.
             Block::Image(_) => self.image("assistant_image")?,
-            // Only a user's message has a place for one.
+            // Only a user's message can have a PDF document.
             Block::Document(document)
                 if is_pdf(&document)
                     && self.recipient.profile.file_parts
@@ -213,7 +215,8 @@ impl<'a> Reading<'_, '_, 'a> {
         Ok(())
     }
 
-    /// An image that the model does not get to see.
+    /// Drops an image that the model cannot see, with a warning; in strict mode, refuses the
+    /// request.
     fn image(&mut self, whose: &str) -> Result<(), NotTaken> {
         if self.warnings.strict() {
             return Err(NotTaken::Unsupported("image"));
@@ -222,7 +225,7 @@ impl<'a> Reading<'_, '_, 'a> {
         Ok(())
     }
 
-    /// Replaces what the model does not take, as [`omitted::replace`] does.
+    /// Replaces content that the model does not support, as [`omitted::replace`] does.
     fn omit(&mut self, block: &mut Block<'a>, in_result: bool) {
         if !self.warnings.strict() {
             omitted::replace(block, in_result, self.recipient.profile, self.warnings);

@@ -1,20 +1,21 @@
-//! A conversation without some of its tool calls, for an upstream that refuses how they are paired
-//! although they are right.
+//! Removal of tool calls from a conversation, for an upstream that refuses valid pairs of calls and
+//! results.
 //!
-//! What the calls were and what they gave stays, as words of the user: the model must not do it all
-//! again.
+//! The removed calls and results stay as text of the user, so that the model does not repeat the
+//! calls.
 
 use super::{Turns, joined};
 use crate::model::turn::{Turn, User, UserPart};
 use crate::model::{Block, ToolUse};
 
-/// Takes the calls that `offends` names, and their results, out of a repaired conversation.
+/// Removes the calls for which `offends` is true, with their results, from a repaired conversation.
+/// `UserPart::Done` parts of the user's turn replace them.
 pub(crate) fn without_calls<'a>(
     turns: Vec<Turn<'a>>,
     offends: impl Fn(&ToolUse<'a>) -> bool,
 ) -> Vec<Turn<'a>> {
     let mut rebuilt = Turns::default();
-    // The first call stands last.
+    // Removed calls in reverse order.
     let mut taken: Vec<ToolUse<'a>> = Vec::new();
     for turn in turns {
         match turn {
@@ -29,7 +30,7 @@ pub(crate) fn without_calls<'a>(
                     }
                 }
                 taken.reverse();
-                // Reasoning that led to a call means nothing without it.
+                // Reasoning that led to a removed call is meaningless alone.
                 let is_part = |it: &Block<'_>| matches!(it, Block::Thinking { .. } | Block::Note);
                 if taken.is_empty() || !kept.iter().all(is_part) {
                     rebuilt.assistant(kept.len());
@@ -38,7 +39,7 @@ pub(crate) fn without_calls<'a>(
             }
             Turn::User(User { results, items }) => {
                 for result in results {
-                    // They stand in the order of their calls.
+                    // Results are in the order of their calls.
                     match taken.pop_if(|call| call.id == result.id) {
                         Some(call) => rebuilt.item(UserPart::Done(Box::new((call, result)))),
                         None => rebuilt.result(result),
@@ -48,6 +49,6 @@ pub(crate) fn without_calls<'a>(
             }
         }
     }
-    // Where they alternate, they do so already.
+    // If roles must alternate, they already do.
     joined(rebuilt, false)
 }

@@ -1,4 +1,4 @@
-//! Recipient of a history: the upstream that gets it.
+//! Recipient of a history: the upstream that the history is sent to.
 
 use crate::carry::marks::Marks;
 use crate::profile::Profile;
@@ -7,10 +7,10 @@ use crate::profile::Profile;
 #[derive(Clone, Copy)]
 pub(crate) struct Recipient<'p> {
     pub(crate) profile: &'p Profile,
-    /// Marks of the upstream and its model.
+    /// Identifiers of the upstream and its model, as they are written into signatures.
     pub(crate) marks: &'p Marks,
-    /// The ids of calls are kept. There can be thousands.
+    /// True if the ids of calls are collected. There can be thousands of ids.
     pub(crate) keeps_ids: bool,
-    /// Reasoning goes back as items of Responses, and in no other form.
+    /// True if the upstream accepts reasoning only as items of the Responses API.
     pub(crate) takes_items: bool,
 }

@@ -1,25 +1,25 @@
-//! Blocks that cannot be taken: on the wrong side, of a type that is not known, or of one that only
-//! Anthropic has.
+//! Errors for blocks that are refused: blocks of the wrong side, of an unknown type, or of a type
+//! that only Anthropic supports.
 
 use crate::error::Error;
 use crate::json::Str;
 use crate::model::unknown_tag;
 
-/// Reason why a block cannot be taken.
+/// Reason for refusing a block.
 pub(super) enum NotTaken {
-    /// Block that belongs to the other side.
+    /// Block that belongs to the other side of the conversation; holds the block's type.
     Side(&'static str),
-    /// Block of an unknown type: the real API's words for it, and the known types.
+    /// Block of an unknown type; holds the real API's error message, and the list of known types.
     Tag(String, &'static str),
-    /// Thinking block with another text than the model's.
+    /// Thinking block whose text the client changed.
     Modified,
-    /// Block of this type, which needs something that only Anthropic has.
+    /// Block of a type that only Anthropic supports; holds the block's type.
     Unsupported(&'static str),
-    /// Strict mode.
+    /// Error that strict mode raises.
     Strict(Error),
 }
 
-/// The types of blocks that are named where one is not known.
+/// List of block types for the error about an unknown type.
 pub(super) const TAGS: &str =
     "'document', 'image', 'search_result', 'text', 'tool_result', 'tool_use'";
 pub(super) const SYSTEM_TAGS: &str = "'text', 'tool_addition', 'tool_removal'";

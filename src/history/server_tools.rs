@@ -1,12 +1,13 @@
-//! Tools that ran at Anthropic, in the history: to another model they are a text of the assistant.
+//! Calls and results of tools that ran at Anthropic, turned into text of the assistant for another
+//! model.
 //!
-//! Results come in many shapes, and new ones with each tool. What can be read in them is found by
-//! name, wherever it stands: titles and addresses, outputs, texts, error codes. Encrypted parts and
-//! base64 are not for reading.
+//! Results have many shapes, and each new tool adds one. Their readable parts are found by member
+//! name at any depth: titles and addresses, outputs, texts, error codes. Encrypted parts and base64
+//! are left out.
 
 use crate::json::{Reader, Str, ValueKind, escape, escape_compact};
 
-/// Appends `[NAME INPUT]`, as the inside of a JSON string.
+/// Appends a call as `[NAME INPUT]`, escaped for the inside of a JSON string.
 pub(crate) fn push_call(out: &mut Vec<u8>, name: Str<'_>, input: &str) {
     out.push(b'[');
     out.extend_from_slice(name.raw().as_bytes());
@@ -15,15 +16,15 @@ pub(crate) fn push_call(out: &mut Vec<u8>, name: Str<'_>, input: &str) {
     out.push(b']');
 }
 
-/// Appends what can be read of a result, as the inside of a JSON string, in lines.
+/// Appends the readable lines of a result, escaped for the inside of a JSON string.
 pub(crate) fn push_result(out: &mut Vec<u8>, content: &str) {
     let mut lines = Lines { start: out.len(), out };
     let mut reader = Reader::of(content);
-    // The content was read once before, so that it is JSON; nothing is lost by stopping early.
+    // The content was parsed before, so it is valid JSON; nothing is lost by stopping early.
     let _ = lines.value(&mut reader);
 }
 
-/// The names of the tools that a tool search found.
+/// Calls `each` with the name of each tool that a tool search found.
 pub(crate) fn tool_names<'a>(content: &'a str, mut each: impl FnMut(Str<'a>)) {
     let mut reader = Reader::of(content);
     let _ = walk_names(&mut reader, &mut each);
@@ -63,7 +64,8 @@ struct Lines<'o> {
 }
 
 impl Lines<'_> {
-    /// Values are nested as deeply as the reader allows (128), so the recursion has an end.
+    /// Appends the lines of the next value. The reader limits the nesting to 128 levels, so the
+    /// recursion ends.
     fn value(&mut self, reader: &mut Reader<'_>) -> Result<(), crate::json::Error> {
         match reader.kind()? {
             ValueKind::String => {
@@ -85,7 +87,7 @@ impl Lines<'_> {
     }
 
     fn object(&mut self, reader: &mut Reader<'_>) -> Result<(), crate::json::Error> {
-        // The address goes after the title, whichever comes first.
+        // The address is written after the title, in whatever order they come.
         let (mut title, mut url, mut data) = (None, None, None);
         let mut base64 = false;
         reader.begin_object()?;

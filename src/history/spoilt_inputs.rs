@@ -1,5 +1,5 @@
-//! Inputs of calls in the history that are not as the model wrote them, which it would see itself
-//! call and imitate.
+//! Repair of inputs of earlier calls that a client has changed. The model would see wrong inputs as
+//! its own, and imitate them.
 //!
 //! - n8n 2.41 writes a turn with a thinking block anew, each of its calls with `{}` for an input.
 //!   The signature of a thinking block that the client did not ask for has the inputs.
@@ -14,14 +14,14 @@ use crate::model::{Block, Request, Role};
 use crate::text::names::Names;
 use crate::text::words;
 
-/// An input, and the message and the block that it belongs to.
+/// Lost input of a call, with the indexes of its message and its block.
 pub(crate) struct Lost {
     message: usize,
     block: usize,
     input: String,
 }
 
-/// The inputs that a request's messages lack and have in a signature beside them.
+/// Finds calls whose input is missing, and takes their inputs from signatures in the same message.
 pub(crate) fn find_lost(request: &Request<'_>) -> Vec<Lost> {
     let mut lost = Vec::new();
     for (message, found) in request.messages.iter().enumerate() {
@@ -33,9 +33,9 @@ pub(crate) fn find_lost(request: &Request<'_>) -> Vec<Lost> {
         blocks.iter().for_each(|block| add_inputs(block, &mut known));
         for (block, call) in blocks.iter().enumerate().filter(|(_, block)| lacks_input(block)) {
             let Block::ToolUse(call) = call else { continue };
-            // Each input is used once, so that a request cannot multiply itself.
+            // An input is used once, so that a request cannot multiply its size.
             let input = known.get_mut(&call.id.decode()).map(std::mem::take).unwrap_or_default();
-            // The client could have written anything there.
+            // The client could have written any text into the signature.
             if Reader::of(&input).is_object() {
                 lost.push(Lost { message, block, input });
             }
@@ -45,7 +45,7 @@ pub(crate) fn find_lost(request: &Request<'_>) -> Vec<Lost> {
 }
 
 impl Lost {
-    /// Puts it where it belongs.
+    /// Puts the lost input back into its call.
     pub(crate) fn put_back<'a>(&'a self, request: &mut Request<'a>) {
         let message = request.messages.get_mut(self.message);
         let block = message.and_then(|message| message.content.get_mut(self.block));
@@ -69,15 +69,14 @@ fn add_inputs(block: &Block<'_>, known: &mut Names<'static, String>) {
     }
 }
 
-/// The object inside of a JSON string: some clients keep inputs as texts.
+/// Returns the object inside of a JSON string, because some clients store inputs as strings.
 pub(crate) fn unwrapped(input: &str) -> Option<String> {
     let inside = json::string(input)?.decode();
     Reader::of(&inside).is_object().then(|| inside.trim().to_owned())
 }
 
-/// The input without a member `id` that is the id of the call; nothing where there is nothing to
-/// leave out. Of a tool that is not offered nobody knows whether it has such a property: its input
-/// stays.
+/// Removes a member `id` that equals the id of the call; `None` if there is nothing to remove. The
+/// input of a tool that is not offered stays, because its schema is unknown.
 pub(crate) fn without_echoed_id(input: &str, id: Str<'_>, schema: Option<&str>) -> Option<String> {
     if !words::has(input, "\"id\"") {
         return None;

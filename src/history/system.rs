@@ -1,4 +1,4 @@
-//! System messages in the middle go where the upstream can take them.
+//! Placement of system messages in mid conversation at a position that the upstream supports.
 
 use super::read::Reading;
 use super::refused::{NotTaken, SYSTEM_TAGS};
@@ -8,7 +8,7 @@ use crate::model::{Block, Message};
 use crate::profile::{MidSystem, SystemRole};
 
 impl<'a> Reading<'_, '_, 'a> {
-    /// Reads a system message. One that `is_over` is left out.
+    /// Reads a system message. A message that `is_over` is left out.
     pub(super) fn system(
         &mut self,
         at: usize,
@@ -25,7 +25,8 @@ impl<'a> Reading<'_, '_, 'a> {
                 Block::Unknown(tag) if self.warnings.strict() => {
                     return Err(NotTaken::tag(tag, SYSTEM_TAGS).at(at, number, false));
                 }
-                // The API adds types here, and the client sends its history again each time.
+                // The API adds block types here, and the client repeats its history with each
+                // request.
                 Block::Unknown(tag) => self.warnings.add_named("unknown_block", &tag.decode()),
                 _ => {
                     return Err(Error::invalid(format!(
@@ -39,17 +40,17 @@ impl<'a> Reading<'_, '_, 'a> {
         if is_over || texts.is_empty() {
             return Ok(());
         }
-        // Before anything else, it is the system prompt, whatever the client calls it.
+        // A system message before all others is the system prompt, whatever the client calls it.
         if !self.begun || self.recipient.profile.mid_system == MidSystem::MergeToTop {
             if self.answered {
-                // The request before this one began without it, so that no cached prompt fits.
+                // The previous request began without this text, so the prompt cache does not match.
                 self.warnings.add("system_moved_to_top");
             }
             self.history.system.extend(texts);
             return Ok(());
         }
         let texts = texts.into_iter().map(|text| text.text).collect();
-        // A model without a role for them has none in the middle either.
+        // A model without a system role has none in mid conversation either.
         let in_place = self.recipient.profile.mid_system == MidSystem::InPlace
             && self.recipient.profile.system_role != SystemRole::User;
         if in_place {

@@ -1,4 +1,4 @@
-//! Thinking blocks of the history that go back to the upstream, and the form in which they do.
+//! Selection of thinking blocks of the history that are sent back to the upstream, and their form.
 
 use super::recipient::Recipient;
 use crate::carry::signature::{Field, Signature};
@@ -8,14 +8,15 @@ use crate::observe::warning::Warnings;
 use crate::profile::{ForeignThinking, Profile, ReasoningHistory};
 use crate::text::names::NameSet;
 
-/// The client changed a thinking block, and strict mode leaves nothing out.
+/// Error: the client changed a thinking block, and strict mode does not drop the block.
 pub(crate) struct Modified;
 
-/// The thinking block in the form that goes back to the upstream with these marks. Another model's,
-/// where it is forwarded, has no signature.
+/// Returns the thinking block in the form that is sent back to the recipient; `None` if the block
+/// is dropped. Forwarded thinking of another model loses its signature.
 ///
 /// # Errors
-/// The client changed it, in strict mode.
+///
+/// The client changed the block, in strict mode.
 pub(crate) fn returned<'a>(
     thinking: Str<'a>,
     signature: Str<'a>,
@@ -30,7 +31,7 @@ pub(crate) fn returned<'a>(
         .filter(|own| !own.is_of_another(&marks.upstream, &marks.model))
         .filter(|own| (own.field == Field::Item) == recipient.takes_items);
     if recipient.takes_items {
-        // The model reads the item, whatever became of the text that was shown of it.
+        // The model reads the item, and not the text that was shown to the client.
         let has_item = own.is_some_and(|own| own.opaque.is_some());
         return Ok(has_item.then_some(Block::Thinking { thinking, signature }));
     }
@@ -43,45 +44,47 @@ pub(crate) fn returned<'a>(
             return Err(Modified);
         }
         warnings.add("thinking_modified");
-        // The text is dropped. Items and signatures of calls, which do not depend on it, are kept.
+        // The text is dropped. Items and signatures of calls do not depend on the text, and are
+        // kept.
         let thinking = Str::default();
         return Ok(own.has_items().then_some(Block::Thinking { thinking, signature }));
     }
-    // An assistant's turn of nothing else would be an empty message.
+    // A turn of nothing but such a block would be an empty message.
     let says_nothing = own.field == Field::Marked && !own.has_items() && !is_required(profile);
     Ok((!says_nothing).then_some(Block::Thinking { thinking, signature }))
 }
 
-/// Whether the upstream refuses tool calls without `reasoning_content`.
+/// Returns true if the upstream refuses tool calls without `reasoning_content`.
 pub(crate) fn is_required(profile: &Profile) -> bool {
     use ReasoningHistory::{Required, RequiredOnToolCalls};
     matches!(profile.reasoning_history, RequiredOnToolCalls | Required)
 }
 
-/// The thinking of the answer that is read. Clients write an answer as several messages, and its
-/// thinking in each.
+/// Thinking of the answer that is being read. Some clients split an answer into several messages,
+/// and repeat its thinking in each.
 #[derive(Default)]
 pub(super) struct Thought<'a> {
-    /// The thinking and its signatures in the message that is read.
+    /// Thinking and signatures in the current message.
     signed: Vec<(Str<'a>, Str<'a>)>,
-    /// Thinking and signatures of the assistant's message before it, if only results came after
-    /// that.
+    /// Thinking and signatures of the assistant's previous message, if only tool results came
+    /// between.
     signed_before: Vec<(Str<'a>, Str<'a>)>,
 }
 
 impl<'a> Thought<'a> {
-    /// A message of the assistant begins, which is not the one before it.
+    /// Begins a new message of the assistant.
     pub(super) fn begin(&mut self) {
         self.signed_before = std::mem::take(&mut self.signed);
     }
 
-    /// Somebody else speaks.
+    /// Ends the answer, because another side speaks.
     pub(super) fn end(&mut self) {
         self.signed.clear();
     }
 
-    /// Whether a message is the next call of the answer that the message before it began, as n8n
-    /// writes each: all have the same thinking block. One that names calls is of one answer only.
+    /// Returns true if a message continues the answer of the previous message with its next call.
+    /// n8n splits answers so: all messages have the same thinking block. A signature with call ids
+    /// belongs to one answer only.
     pub(super) fn goes_on(&self, blocks: &[Block<'a>]) -> bool {
         let [Block::Thinking { thinking, signature }, calls @ ..] = blocks else { return false };
         self.signed.first() == Some(&(*thinking, *signature))
@@ -90,13 +93,14 @@ impl<'a> Thought<'a> {
             && names(signature, calls)
     }
 
-    /// Whether a message has a call that the thinking before it led to.
+    /// Returns true if a message has a call that is named in a signature of the current thinking.
     pub(super) fn names_call_of(&self, blocks: &[Block<'a>]) -> bool {
         self.signed.iter().any(|(_, signature)| names(signature, blocks))
     }
 
-    /// Adds a thinking block of the message. Says whether it only repeats the thought of the
-    /// message before, to stand with another call. Signatures of calls would be lost with it.
+    /// Adds a thinking block of the current message. Returns true if the block only repeats the
+    /// thinking of the previous message. Blocks with signatures of calls never count as repeated,
+    /// because these signatures would be lost.
     pub(super) fn is_repeated(&mut self, thinking: Str<'a>, signature: Str<'a>) -> bool {
         let before = self.signed_before.get(self.signed.len());
         let is_known = !signature.is_empty() && before == Some(&(thinking, signature));
@@ -105,8 +109,8 @@ impl<'a> Thought<'a> {
     }
 }
 
-/// Whether a signature of ours names these calls: those with an input in it, or the first, which
-/// Gemini signs alone.
+/// Returns true if one of Creole's signatures names one of these calls. It names calls with stored
+/// inputs, or else the signed calls; Gemini signs only the first call.
 fn names(signature: &Str<'_>, blocks: &[Block<'_>]) -> bool {
     let Some(own) = Signature::decode(&signature.decode()) else { return false };
     let named = match own.call_inputs.is_empty() {
@@ -122,7 +126,7 @@ fn names(signature: &Str<'_>, blocks: &[Block<'_>]) -> bool {
         .any(|block| matches!(block, Block::ToolUse(call) if ids.contains(&call.id.decode())))
 }
 
-/// Whether a signature of ours carries those of calls.
+/// Returns true if one of Creole's signatures holds signatures of calls.
 fn signs_calls(signature: &Str<'_>) -> bool {
     Signature::decode(&signature.decode()).is_some_and(|own| !own.call_signatures.is_empty())
 }

@@ -1,23 +1,23 @@
-//! Messages become turns, as they come.
+//! Builder that collects blocks into turns.
 
 use crate::json::Str;
 use crate::model::turn::{Turn, User, UserPart};
 use crate::model::{Block, ToolResult};
 
-/// The turns of a conversation.
+/// Turns of a conversation that is being read.
 #[derive(Debug, Default)]
 pub(crate) struct Turns<'a> {
     turns: Vec<Turn<'a>>,
-    /// The next block is the first one of its message.
+    /// True if the next block is the first block of its message.
     begins: bool,
-    /// Number of blocks to make room for in the message that begins.
+    /// Number of blocks to reserve capacity for in the message that begins.
     expected: usize,
-    /// Results that stand behind what the assistant goes on to say.
+    /// Tool results to insert after the text with which the assistant continues.
     held: User<'a>,
 }
 
 impl<'a> Turns<'a> {
-    /// Begins the user's turn, in which nothing may come.
+    /// Begins a turn of the user, which may stay empty.
     pub(crate) fn user(&mut self) {
         if !matches!(self.turns.last(), Some(Turn::User(_))) {
             self.turns.push(Turn::User(std::mem::take(&mut self.held)));
@@ -35,7 +35,7 @@ impl<'a> Turns<'a> {
         }
     }
 
-    /// Adds anything else to the user's turn.
+    /// Adds a part that is not a tool result to the user's turn.
     pub(crate) fn item(&mut self, item: UserPart<'a>) {
         self.user();
         if let Some(Turn::User(user)) = self.turns.last_mut() {
@@ -43,24 +43,24 @@ impl<'a> Turns<'a> {
         }
     }
 
-    /// Whether the last turn is the assistant's.
+    /// Returns true if the last turn is the assistant's.
     pub(crate) fn ends_with_assistant(&self) -> bool {
         matches!(self.turns.last(), Some(Turn::Assistant(_)))
     }
 
-    /// Sets the number of blocks to make room for in the message that is read.
+    /// Sets the number of blocks to reserve capacity for in the current message.
     pub(crate) fn expect(&mut self, blocks: usize) {
         self.expected = blocks;
     }
 
-    /// Begins a message of the assistant, in which so many blocks may come, or nothing.
+    /// Begins a message of the assistant with at most `blocks` blocks, and perhaps none.
     pub(crate) fn assistant(&mut self, blocks: usize) {
         self.begins = true;
         self.expect(blocks);
     }
 
-    /// Goes on with the message of the assistant before the results that came last, if nothing else
-    /// came.
+    /// Continues the assistant's message before the latest tool results, if nothing else came after
+    /// that message.
     pub(crate) fn go_on(&mut self) {
         if let [.., Turn::Assistant(_), Turn::User(user)] = self.turns.as_mut_slice()
             && user.items.is_empty()
@@ -83,7 +83,7 @@ impl<'a> Turns<'a> {
         }
     }
 
-    /// Adds a system message that stays where it is.
+    /// Adds a system message that keeps its position.
     pub(crate) fn system(&mut self, texts: Vec<Str<'a>>) {
         match self.turns.last_mut() {
             Some(Turn::System(known)) => known.extend(texts),
@@ -91,7 +91,7 @@ impl<'a> Turns<'a> {
         }
     }
 
-    /// The turns, as they came.
+    /// Returns the turns in the order of the conversation.
     #[must_use]
     pub(super) fn finish(mut self) -> Vec<Turn<'a>> {
         if !self.held.results.is_empty() {

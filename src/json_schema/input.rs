@@ -1,19 +1,19 @@
-//! Checks the input of a tool call against the tool's JSON Schema; `repair` rewrites one that does
-//! not fit, and `mend` says what of one can be left out.
+//! Validation of a tool call's input against the tool's JSON Schema. The submodule `repair`
+//! rewrites inputs that do not fit, and `mend` decides which of their members can be left out.
 //!
 //! Models forget required fields and invent types; a client that runs such a call answers with an
-//! error of its own, or, worse, runs it. The check is an exact subset of JSON Schema: what it
-//! rejects, every validator rejects. It knows `type` (one or several), `enum`, `const`, `required`,
-//! `properties`, `additionalProperties` (`false` or a schema), `items`, `minItems`, `maxItems`,
-//! `minLength`, `maxLength`, `minimum`, `maximum`, `exclusiveMinimum`, `exclusiveMaximum`, `anyOf`,
-//! `oneOf`, `allOf` and `$ref` to `#`, `#/$defs/…` and `#/definitions/…`. Every other keyword, and
-//! every `$ref` elsewhere, accepts. Beside a `$ref` nothing is checked, since older drafts ignore
-//! what stands there. More than one match of `oneOf` is accepted: keywords that are not known here
-//! could tell the alternatives apart. `"nullable": true`, of OpenAPI, accepts `null` whatever else
-//! is said.
+//! error of its own, or, worse, runs it. The check is an exact subset of JSON Schema: every input
+//! that is rejected here is rejected by every validator. Supported are `type` (one or several),
+//! `enum`, `const`, `required`, `properties`, `additionalProperties` (`false` or a schema),
+//! `items`, `minItems`, `maxItems`, `minLength`, `maxLength`, `minimum`, `maximum`,
+//! `exclusiveMinimum`, `exclusiveMaximum`, `anyOf`, `oneOf`, `allOf` and `$ref` to `#`, `#/$defs/…`
+//! and `#/definitions/…`. Every other keyword, and every other `$ref`, accepts all values. Keywords
+//! beside a `$ref` are not checked, since older drafts ignore them. More than one match of `oneOf`
+//! is accepted, because unsupported keywords might distinguish the branches. OpenAPI's
+//! `"nullable": true` accepts `null` regardless of other keywords.
 //!
-//! Both texts are walked as they are, without a tree. The work is bounded by a [`Budget`]: once
-//! that is spent, everything is accepted, so that schemas and inputs that are made to explode cost
+//! Schema and input are read as texts, without building trees. The work is bounded by a [`Budget`]:
+//! once the budget is spent, everything is accepted, so that malicious schemas and inputs cost
 //! little.
 
 pub(crate) mod mend;
@@ -28,15 +28,14 @@ use crate::json::{self, Number, Reader, Str, ValueKind};
 use crate::text::names::Names;
 use crate::text::words;
 
-/// Cost of applying a schema at all, in bytes.
+/// Cost of one validation step, in bytes, in addition to the texts that are read.
 const STEP_BYTES: usize = 256;
 
-/// Deepest nesting of schemas that are applied, references included.
+/// Maximum depth of nested schemas during validation, references included.
 const DEPTH_MAX: u32 = 128;
 
-/// The bytes that may still be looked at, those of each schema and of each part of an input counted
-/// whenever one is applied to the other. One for all checks of a request, and one for all of an
-/// answer.
+/// Number of bytes that validation may still read, shared by all checks of a request or of an
+/// answer. Each step costs the bytes of its schema and of its part of the input.
 #[derive(Debug)]
 pub(crate) struct Budget {
     bytes: usize,
@@ -49,7 +48,7 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// Takes the bytes of a step with these texts; returns false if there are not enough.
+    /// Subtracts the bytes of a validation step; returns false if too few are left.
     fn spend(&mut self, schema: &str, input: &str) -> bool {
         let bytes = STEP_BYTES.saturating_add(schema.len()).saturating_add(input.len());
         let rest = self.bytes.checked_sub(bytes);
@@ -57,7 +56,7 @@ impl Budget {
         rest.is_some()
     }
 
-    /// Returns true if the budget is spent, so that nothing is checked any more.
+    /// Returns true if the budget is spent, so that no more inputs are checked.
     fn is_spent(&self) -> bool {
         self.bytes == 0
     }
@@ -72,14 +71,14 @@ pub(crate) fn fits(schema: &str, input: &str, budget: &mut Budget) -> bool {
     Check::new(schema, budget).apply(schema, input.trim_ascii(), 0)
 }
 
-/// The schema of the property `name` at the top of `schema`.
+/// Returns the schema of the property `name` at the top level of `schema`.
 #[must_use]
 pub(crate) fn property<'s>(schema: &'s str, name: &str) -> Option<&'s str> {
     json::member(json::member(schema, "properties")?, name)
 }
 
-/// Returns true if `input` has all fields that `schema` requires, at its top. A field that is
-/// `null`, where its schema takes none, is not there.
+/// Returns true if `input` has all top-level fields that `schema` requires. A field that is `null`,
+/// although its schema does not allow `null`, counts as missing.
 pub(crate) fn has_required(schema: &str, input: &str, budget: &mut Budget) -> bool {
     if !budget.spend(schema, input) {
         return true;
@@ -101,14 +100,13 @@ pub(crate) fn has_required(schema: &str, input: &str, budget: &mut Budget) -> bo
 struct Check<'s, 'b> {
     root: &'s str,
     budget: &'b mut Budget,
-    /// True if numbers and lengths beyond their bounds fit too.
+    /// True if numbers and lengths are accepted even if they exceed their bounds.
     ignores_bounds: bool,
-    /// True if an empty text must have the `format` and the `pattern`, which are not looked at
-    /// elsewhere.
+    /// True if empty texts are checked against `format` and `pattern`, which are otherwise ignored.
     asks_forms: bool,
 }
 
-/// The keywords of one schema, as raw texts. A list or an object that is empty is not there.
+/// Keywords of one schema, as JSON texts. An empty list or object counts as absent.
 #[derive(Default)]
 struct Keywords<'s> {
     types: Option<&'s str>,
@@ -116,11 +114,11 @@ struct Keywords<'s> {
     constant: Option<&'s str>,
     required: &'s str,
     properties: &'s str,
-    /// True if names of properties are matched by patterns, which are not checked here.
+    /// True if the schema has `patternProperties`, whose patterns are not checked here.
     patterned: bool,
     additional: Option<&'s str>,
     items: Option<&'s str>,
-    /// True if the first elements have schemas of their own.
+    /// True if the schema has `prefixItems`, so that the first elements have schemas of their own.
     prefixed: bool,
     any_of: &'s str,
     one_of: &'s str,
@@ -130,7 +128,8 @@ struct Keywords<'s> {
     bounds: Vec<Bound<'s>>,
     format: Option<Str<'s>>,
     pattern: Option<Str<'s>>,
-    /// True if a keyword such as `if`, `not` or `dependentSchemas` says more of the value.
+    /// True if the schema has a keyword such as `if`, `not` or `dependentSchemas`, which is not
+    /// evaluated here.
     is_conditional: bool,
 }
 
@@ -151,7 +150,8 @@ const BOUNDS: [&str; 8] = [
 ];
 
 impl<'s> Keywords<'s> {
-    /// `None` for `true` and everything that is no schema; they accept.
+    /// Reads the keywords of a schema; `None` for `true` and any other value that is not an object.
+    /// Such schemas accept everything.
     fn read(schema: &'s str) -> Option<Self> {
         if kind_of(schema) != ValueKind::Object {
             return None;
@@ -197,8 +197,8 @@ impl<'s> Keywords<'s> {
         Some(keywords)
     }
 
-    /// The schema of all elements. An array of schemas, or `prefixItems` beside, counts from an
-    /// index that is not kept here.
+    /// Returns the schema that applies to all elements of an array. `None` if `items` is an array
+    /// or stands beside `prefixItems`, since it then applies only from some index on.
     fn of_elements(&self) -> Option<&'s str> {
         self.items.filter(|items| !self.prefixed && kind_of(items) != ValueKind::Array)
     }
@@ -246,7 +246,7 @@ impl<'s, 'b> Check<'s, 'b> {
         alternatives.peek().is_none() || alternatives.any(|schema| self.apply(schema, input, depth))
     }
 
-    /// The schema that a local reference names.
+    /// Returns the schema to which a local reference leads.
     fn target(&self, reference: Str<'s>) -> Option<&'s str> {
         let reference = reference.decode();
         if reference == "#" {
@@ -326,7 +326,8 @@ impl<'s, 'b> Check<'s, 'b> {
         })
     }
 
-    /// Equal as JSON: members in any order, strings by what they say, numbers by their value.
+    /// Returns true if two JSON values are equal: members in any order, strings after unescaping,
+    /// numbers by value.
     fn is_same(&mut self, left: &str, right: &str, depth: u32) -> bool {
         let (left, right) = (left.trim_ascii(), right.trim_ascii());
         if left == right || depth > DEPTH_MAX || !self.budget.spend(left, right) {
@@ -381,13 +382,13 @@ fn fits_type(keywords: &Keywords<'_>, input: &str, kind: ValueKind) -> bool {
     }
 }
 
-/// `1.0` and `1e2` are integers too.
+/// Returns true if a number is an integer; `1.0` and `1e2` are integers too.
 fn is_integer(number: &str) -> bool {
     Number::read(number).is_some_and(|number| number.is_whole())
 }
 
-/// The members of an object; none for anything else. Of several with one name the last one counts,
-/// as for most readers of JSON.
+/// Returns the members of an object by name; empty for any other value. If a name repeats, the last
+/// member counts, as in most JSON parsers.
 fn members(object: &str) -> Names<'_, &str> {
     let mut members = Names::default();
     for (key, value) in json::members(object) {

@@ -1,49 +1,50 @@
-//! Keywords of JSON Schema with the values that they take, and faults in clients' schemas that
-//! servers refuse. Faults are found while a request is read, because reading all of its schemas
-//! again would cost much.
+//! Keywords of JSON Schema with the values that they allow, and detection of faults in clients'
+//! schemas that servers refuse. Faults are detected while a request is read, because reading all of
+//! its schemas again would be slow.
 
 pub(crate) mod input;
 
 use crate::json::{self, Error, Raw, Reader, Str, ValueKind, Writer};
 use crate::text::names::NameSet;
 
-/// Findings of one reading of a schema.
+/// Findings about one schema: completeness and faults.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Found {
-    /// True if the schema has what every function needs in its root, and nothing that is refused
-    /// there.
+    /// True if the root of the schema has everything that a function's schema needs, and nothing
+    /// that servers refuse in a root.
     pub is_complete: bool,
-    /// True if an upstream refuses something in the schema: an array without `items`, a boolean in
-    /// place of a schema, a pattern.
+    /// True if the schema has a construct that some upstream refuses: an array without `items`, a
+    /// boolean in place of a schema, a pattern.
     pub is_refused: bool,
-    /// True if the schema has what no draft of JSON Schema allows, or allows nothing.
+    /// True if the schema has a construct that no draft of JSON Schema allows, or a subschema that
+    /// allows no value.
     pub is_faulty: bool,
 }
 
 /// Type of the value that a keyword must have.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeywordValue {
-    /// Anything, `null` too.
+    /// Any value, including `null`.
     Data,
-    /// Anything but `null`.
+    /// Any value except `null`.
     Given,
     Text,
     Number,
-    /// A number that is not negative.
+    /// Number that is not negative.
     Count,
     Flag,
-    /// A type, or a list of types.
+    /// Name of a type, or list of such names.
     Types,
-    /// Names, each once.
+    /// List of distinct names.
     Names,
-    /// A list that has elements.
+    /// List that is not empty, with values of any kind.
     Values,
     Schema,
-    /// A list of schemas.
+    /// List of schemas that is not empty.
     Branches,
-    /// A schema, or a list of schemas as drafts before 2020-12 have it.
+    /// Schema, or a list of schemas (allowed before draft 2020-12).
     Items,
-    /// Schemas under names that the client chose.
+    /// Object whose members are schemas, under names that the client chose.
     Named,
 }
 
@@ -81,8 +82,8 @@ pub(crate) fn keyword_value(keyword: &str) -> KeywordValue {
 }
 
 impl KeywordValue {
-    /// Whether a value is what it must be, but for the names and types in a list, and the schemas
-    /// in it.
+    /// Returns true if a value has the type that the keyword requires. The names, types and schemas
+    /// in a list are not checked.
     pub(crate) fn takes(self, value: &str) -> bool {
         let kind = kind_of(value);
         match self {
@@ -102,26 +103,26 @@ impl KeywordValue {
     }
 }
 
-/// A text of JSON, as it is written.
+/// Returns the JSON text that the function `write` writes.
 pub(crate) fn written(write: impl FnOnce(&mut Writer<'_>)) -> String {
     let mut out = Vec::new();
     write(&mut Writer::new(&mut out));
     String::from_utf8(out).unwrap_or_default()
 }
 
-/// The kind of a value that was read before.
+/// Returns the kind (object, string, …) of a JSON value that was parsed before.
 pub(crate) fn kind_of(value: &str) -> ValueKind {
     Reader::of(value).kind().unwrap_or(ValueKind::Null)
 }
 
-/// The parts of a keyword's value.
+/// Kind of parts that a keyword's value consists of: schemas or plain data.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Holds {
-    /// Data.
+    /// Plain data, without schemas.
     Data,
-    /// A schema, or an array of schemas.
+    /// Schema, or an array of schemas.
     Schema,
-    /// An object whose members are schemas, under names that the client chose.
+    /// Object whose members are schemas, under names that the client chose.
     Named,
 }
 
@@ -133,29 +134,29 @@ pub(crate) fn holds(keyword: &str) -> Holds {
     }
 }
 
-/// The types of values.
+/// Names of the types in JSON Schema.
 pub(crate) const TYPES: [&str; 7] =
     ["string", "number", "integer", "boolean", "object", "array", "null"];
 
 impl Found {
-    /// Findings in a complete schema without faults.
+    /// Findings for a schema that is complete and has no faults.
     pub(crate) const NOTHING: Self =
         Self { is_complete: true, is_refused: false, is_faulty: false };
 
-    /// Returns the findings in a schema.
+    /// Returns the findings about a schema.
     pub(crate) fn of(schema: &str) -> Self {
         // Nothing fails with a schema that was read from a request.
         Self::read(&mut Reader::of(schema)).unwrap_or_default().1
     }
 
-    /// Reads a schema.
+    /// Reads a schema, and returns its text with the findings.
     pub(crate) fn read<'a>(reader: &mut Reader<'a>) -> Result<(Raw<'a>, Self), Error> {
         let mut found = Self::default();
         let raw = reader.raw_by(|reader| found.schema(reader, true))?;
         Ok((raw, found))
     }
 
-    /// A schema: an object, or a boolean.
+    /// Reads one schema: an object, or a boolean.
     fn schema(&mut self, reader: &mut Reader<'_>, root: bool) -> Result<(), Error> {
         let kind = reader.kind()?;
         if kind != ValueKind::Object {
@@ -219,7 +220,7 @@ impl Found {
         Ok(())
     }
 
-    /// Schemas under names.
+    /// Reads an object of schemas under names that the client chose.
     fn named(&mut self, reader: &mut Reader<'_>, are_patterns: bool) -> Result<(), Error> {
         reader.begin_object()?;
         while let Some(name) = reader.next_key()? {
@@ -229,7 +230,7 @@ impl Found {
         Ok(())
     }
 
-    /// A list that has elements: schemas, or values.
+    /// Reads a list that must not be empty: of schemas, or of values.
     fn elements(&mut self, reader: &mut Reader<'_>, keyword: &str) -> Result<(), Error> {
         let mut is_empty = true;
         reader.begin_array()?;
@@ -248,7 +249,7 @@ impl Found {
         Ok(())
     }
 
-    /// A list of names or types. Says whether an array is among them.
+    /// Reads a list of names or types. Returns true if the type `array` is among them.
     fn list(
         &mut self,
         reader: &mut Reader<'_>,
@@ -272,10 +273,10 @@ impl Found {
     }
 }
 
-/// Maximum number of names that are compared with each other; more are put into a set.
+/// Maximum number of names that are compared pairwise; a longer list uses a set.
 const FEW: usize = 16;
 
-/// Names that are told from each other.
+/// Collection that detects repeated names.
 #[derive(Default)]
 struct Distinct<'a> {
     few: [Str<'a>; FEW],
@@ -284,7 +285,7 @@ struct Distinct<'a> {
 }
 
 impl<'a> Distinct<'a> {
-    /// Adds a name, and says whether it is new.
+    /// Adds a name, and returns true if it is new.
     fn add(&mut self, name: Str<'a>) -> bool {
         let before = self.count;
         self.count = before.saturating_add(1);
@@ -303,7 +304,7 @@ impl<'a> Distinct<'a> {
 
 pub(crate) const PATTERN_PROPERTIES: &str = "patternProperties";
 
-/// Whether a keyword holds branches of which one is enough.
+/// Returns true if a value must fit only one of the keyword's branches (`anyOf`, `oneOf`).
 pub(crate) fn is_choice(keyword: &str) -> bool {
     matches!(keyword, "anyOf" | "oneOf")
 }
@@ -312,7 +313,7 @@ pub(crate) fn is_type(name: &str) -> bool {
     TYPES.contains(&name)
 }
 
-/// Whether every server takes a boolean as the schema that this keyword holds.
+/// Returns true if every server accepts a boolean as the value of this keyword, which is a schema.
 pub(crate) fn may_be_bool(keyword: &str) -> bool {
     matches!(
         keyword,
@@ -320,23 +321,24 @@ pub(crate) fn may_be_bool(keyword: &str) -> bool {
     )
 }
 
-/// Returns true if OpenAI refuses a tool for this keyword in the root of its schema, as Anthropic
-/// does for some of them.
+/// Returns true if OpenAI refuses a tool with this keyword in the root of its schema. Anthropic
+/// refuses some of these keywords too.
 pub(crate) fn is_no_root(keyword: &str) -> bool {
     matches!(keyword, "anyOf" | "oneOf" | "allOf" | "not" | "enum" | "const")
 }
 
-/// Whether any value fits a schema, which may have a description.
+/// Returns true if a schema allows any value; it may have a description.
 pub(crate) fn allows_all(schema: &str) -> bool {
     let is_note = |key: Str<'_>| matches!(key.raw(), "description" | "title" | "$comment");
     schema == "true"
         || schema.starts_with('{') && json::members(schema).all(|(key, _)| is_note(key))
 }
 
-/// Whether an engine refuses a pattern that clients' engines take, and an upstream with it the
-/// whole request; the client looks at inputs itself. OpenAI's knows no `\p{…}` and does not look
-/// around, as those of zod do; DeepSeek's takes an open bracket inside of another for a second one,
-/// and knows no `\0`, which Claude Code's have. `(?<name>…)` is written in another way in Python.
+/// Returns true if some upstream's regex engine refuses a pattern that clients' engines support.
+/// The upstream would refuse the whole request; the client validates inputs itself. OpenAI's engine
+/// supports neither `\p{…}` nor look-around, which zod's patterns use. DeepSeek's engine reads an
+/// open bracket inside of a class as a second class, and does not support `\0`, which Claude Code's
+/// patterns use. Python writes `(?<name>…)` differently.
 pub(crate) fn is_unportable(pattern: Str<'_>) -> bool {
     let pattern = pattern.decode();
     let mut letters = pattern.as_bytes().iter();

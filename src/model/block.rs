@@ -1,5 +1,5 @@
-//! Content blocks of the Messages API: those of requests, and those of answers, which clients send
-//! back.
+//! Content blocks of the Messages API: blocks of requests, and blocks of answers, which clients
+//! send back.
 
 mod read;
 
@@ -13,37 +13,38 @@ pub(crate) use read::BlockParent;
 /// Content block. A request can have many small ones, so large variants are boxed.
 #[derive(Debug)]
 pub(crate) enum Block<'a> {
-    /// `text`
+    /// Block `text`: a text.
     Text(Text<'a>),
-    /// `image`
+    /// Block `image`: an image.
     Image(Box<Image<'a>>),
-    /// `document`
+    /// Block `document`: a document.
     Document(Box<Document<'a>>),
-    /// `search_result`
+    /// Block `search_result`: a search result that the client gives to the model.
     SearchResult(Box<SearchResult<'a>>),
-    /// `tool_use`
+    /// Block `tool_use`: a tool call of the assistant.
     ToolUse(Box<ToolUse<'a>>),
-    /// `tool_result`
+    /// Block `tool_result`: the result of a tool call.
     ToolResult(Box<ToolResult<'a>>),
-    /// `tool_reference`: name of a tool that a search found.
+    /// Block `tool_reference`: the name of a tool that a tool search found.
     ToolReference(Str<'a>),
-    /// `browser_state`: tabs and state changes of a browser, as JSON text.
+    /// Block `browser_state`: tabs and state changes of a browser, as JSON text.
     BrowserState {
         /// JSON array of tabs; empty if absent.
         tabs: &'a str,
         /// JSON array of state changes; empty if absent.
         changes: &'a str,
     },
-    /// `thinking`
+    /// Block `thinking`: reasoning of an earlier answer.
     Thinking {
         /// Reasoning text that the client was shown.
         thinking: Str<'a>,
-        /// Signature, which tells whose reasoning the block holds; empty if the client dropped it.
+        /// Signature, which identifies the model that wrote the reasoning; empty if the client
+        /// dropped the signature.
         signature: Str<'a>,
     },
-    /// `redacted_thinking`
+    /// Block `redacted_thinking`: encrypted reasoning of an earlier answer.
     RedactedThinking(Str<'a>),
-    /// `server_tool_use`, `mcp_tool_use`
+    /// Block `server_tool_use` or `mcp_tool_use`: a call of a tool that ran at the server.
     ServerToolUse {
         /// Name of the tool.
         name: Str<'a>,
@@ -54,56 +55,56 @@ pub(crate) enum Block<'a> {
     ServerToolResult {
         /// Content of the result, as JSON text.
         content: &'a str,
-        /// True if the result is that of a tool search.
+        /// True if the block is the result of a tool search.
         tool_search: bool,
-        /// True if the tool failed, where the result says so beside its content.
+        /// True if the tool failed, according to the member `is_error` beside the content.
         is_error: bool,
     },
-    /// `compaction`
+    /// Block `compaction`: a summary that replaces older messages.
     Compaction {
         /// Summary of the compacted messages.
         content: Option<Str<'a>>,
         /// Changes of the tools in the compacted messages (`tool_changes`).
         changes: Vec<ToolChange<'a>>,
     },
-    /// `tool_addition`, `tool_removal`
+    /// Block `tool_addition` or `tool_removal`: a change of the tools in mid conversation.
     ToolChange(Box<ToolChange<'a>>),
-    /// `container_upload`
+    /// Block `container_upload`: a file for the code execution container.
     ContainerUpload,
-    /// `fallback`, `mcp_tool_listing`: notes of the server to itself.
+    /// Block `fallback` or `mcp_tool_listing`: a note that the server wrote for itself.
     Note,
-    /// Block of a type that this version does not know; holds the `type`.
+    /// Block of an unknown type; holds the value of `type`.
     Unknown(Str<'a>),
 }
 
-/// `text` block.
+/// Content of a `text` block.
 #[derive(Clone, Debug)]
 pub(crate) struct Text<'a> {
     /// Text of the block.
     pub text: Str<'a>,
-    /// `cache_control`: the client wants the prompt cached up to this text.
+    /// Member `cache_control`: the client wants the prompt cached up to this text.
     pub cached: Option<CacheMark>,
     /// True if the text has citations.
     pub cited: bool,
 }
 
-/// `image` block.
+/// Content of an `image` block.
 #[derive(Debug)]
 pub(crate) struct Image<'a> {
     /// Byte offset of the block in the request's body.
     pub at: usize,
-    /// Data of the image, or the place that it is loaded from.
+    /// Data of the image, or a reference to the image.
     pub source: ImageSource<'a>,
-    /// `cache_control`: the client wants the prompt cached up to this image.
+    /// Member `cache_control`: the client wants the prompt cached up to this image.
     pub cached: Option<CacheMark>,
 }
 
-/// Data of an image, or the place that it is loaded from.
+/// Data of an image, or a reference to an image.
 #[derive(Debug)]
 pub(crate) enum ImageSource<'a> {
-    /// Image whose data stands in the request.
+    /// Image whose data is in the request.
     Base64 {
-        /// Media type, as the client wrote it: `image/png`.
+        /// Media type as the client wrote it, such as `image/png`.
         media_type: Str<'a>,
         /// Data of the image, in base64.
         data: Str<'a>,
@@ -120,15 +121,15 @@ impl ImageSource<'_> {
         matches!(self, Self::Url(url) if !words::begins(url.raw(), "data:"))
     }
 
-    /// Returns true if the image is of a type that the Messages API knows, by whatever name, or its
-    /// type is not in the request.
+    /// Returns true if the Messages API supports the image's type, under any of its names. An image
+    /// whose type is not in the request counts as supported.
     pub(crate) fn is_of_known_type(&self) -> bool {
         let is_here = matches!(self, Self::Base64 { .. } | Self::Url(_)) && !self.is_remote();
         !is_here || self.known_type().is_some()
     }
 
-    /// Returns the type that the client gives the image, where the Messages API knows it, by
-    /// whatever name.
+    /// Returns the canonical media type for the type that the client wrote; `None` if the Messages
+    /// API does not support that type.
     pub(crate) fn known_type(&self) -> Option<&'static str> {
         let written = match self {
             Self::Base64 { media_type, .. } => media_type.decode(),
@@ -144,34 +145,34 @@ impl ImageSource<'_> {
     }
 }
 
-/// `document` block.
+/// Content of a `document` block.
 #[derive(Debug)]
 pub(crate) struct Document<'a> {
     /// Byte offset of the block in the request's body.
     pub at: usize,
-    /// Content of the document, or the place that it is loaded from.
+    /// Content of the document, or a reference to the document.
     pub source: DocumentSource<'a>,
     /// Title of the document.
     pub title: Option<Str<'a>>,
-    /// Text by which the client describes the document.
+    /// Text in which the client describes the document (member `context`).
     pub context: Option<Str<'a>>,
-    /// `cache_control`: the client wants the prompt cached up to this document.
+    /// Member `cache_control`: the client wants the prompt cached up to this document.
     pub cached: Option<CacheMark>,
 }
 
-/// Content of a document, or the place that it is loaded from.
+/// Content of a document, or a reference to a document.
 #[derive(Debug)]
 pub(crate) enum DocumentSource<'a> {
     /// Document in base64 in the request; in practice a PDF.
     Base64 {
-        /// Media type, as the client wrote it: `application/pdf`.
+        /// Media type as the client wrote it, such as `application/pdf`.
         media_type: Str<'a>,
         /// Data of the document, in base64.
         data: Str<'a>,
     },
-    /// Document that stands in the request as text.
+    /// Document as text in the request.
     Text(Str<'a>),
-    /// Document that stands in the request as text and image blocks.
+    /// Document as text and image blocks in the request.
     Content(Vec<Block<'a>>),
     /// Document at an address on the web.
     Url(Str<'a>),
@@ -179,44 +180,44 @@ pub(crate) enum DocumentSource<'a> {
     File,
 }
 
-/// `search_result` block: a search result of the client's own.
+/// Content of a `search_result` block: a search result that the client gives to the model.
 #[derive(Debug)]
 pub(crate) struct SearchResult<'a> {
-    /// Place where the client found the text, such as an address.
+    /// Origin of the found text, such as a URL.
     pub source: Str<'a>,
     /// Title of the found page or document.
     pub title: Str<'a>,
-    /// Text blocks that were found.
+    /// Text blocks with the found text.
     pub content: Vec<Block<'a>>,
 }
 
-/// `tool_use` block: a tool call of the assistant.
+/// Content of a `tool_use` block: a tool call of the assistant.
 #[derive(Debug)]
 pub(crate) struct ToolUse<'a> {
     /// Byte offset of the block in the request's body, for errors.
     pub at: usize,
-    /// `id` of the call, which its result names.
+    /// Id of the call (member `id`), which the matching `tool_result` repeats.
     pub id: Str<'a>,
     /// Name of the tool.
     pub name: Str<'a>,
-    /// Name of the toolset that the tool belongs to.
+    /// Name of the toolset that the tool belongs to (member `toolset_name`).
     pub toolset: Option<Str<'a>>,
     /// Input of the call, as JSON text; not necessarily an object.
     pub input: Raw<'a>,
-    /// True if the model is not to see the input (`context_management`).
+    /// True if `context_management` hides the input from the model.
     pub cleared: bool,
 }
 
-/// `tool_result` block: the result of a tool call.
+/// Content of a `tool_result` block: the result of a tool call.
 #[derive(Debug)]
 pub(crate) struct ToolResult<'a> {
-    /// `tool_use_id`: id of the call.
+    /// Id of the call that this result answers (member `tool_use_id`).
     pub id: Str<'a>,
-    /// Blocks that the tool gave; a string is one text block.
+    /// Blocks of the result; a plain string becomes one text block.
     pub content: Vec<Block<'a>>,
     /// True if the tool failed.
     pub is_error: bool,
-    /// True if the model is not to see the content (`context_management`).
+    /// True if `context_management` hides the content from the model.
     pub cleared: bool,
 }
 

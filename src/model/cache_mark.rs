@@ -1,21 +1,21 @@
-//! `cache_control`: marks up to which the client wants the prompt cached.
+//! Values of `cache_control`: marks up to which the client wants the prompt cached.
 
 use crate::json::Writer;
 
-/// `cache_control` of a request, a block or a tool.
+/// Value of a `cache_control` member of a request, a block or a tool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum CacheMark {
-    /// Mark without a `ttl`, or with a `ttl` that the Messages API does not have.
+    /// Mark without a `ttl`, or with a `ttl` that the Messages API does not define.
     #[default]
     Plain,
-    /// `"ttl": "5m"`
+    /// Mark with `"ttl": "5m"`: cached for five minutes.
     FiveMinutes,
-    /// `"ttl": "1h"`
+    /// Mark with `"ttl": "1h"`: cached for one hour.
     OneHour,
 }
 
 impl CacheMark {
-    /// Returns the mark with this `ttl`.
+    /// Returns the mark for a value of `ttl`.
     pub(crate) fn of(ttl: &str) -> Self {
         match ttl {
             "5m" => Self::FiveMinutes,
@@ -24,7 +24,7 @@ impl CacheMark {
         }
     }
 
-    /// Writes the mark as a member of the object that is open.
+    /// Writes the mark as member `cache_control` of the JSON object that is being written.
     pub(crate) fn write(self, json: &mut Writer<'_>) {
         json.key("cache_control").begin_object().kind("ephemeral");
         match self {

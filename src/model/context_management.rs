@@ -1,82 +1,82 @@
-//! `context_management`: parts of a request's history that the model does not get to see, and
-//! counts of what was cleared.
+//! Request member `context_management`: parts of the history to hide from the model, and counts of
+//! the parts that were cleared.
 
 use super::source::{Read, Source, bad_tag, required};
 use crate::json::{self, Str, ValueKind};
 use crate::model::limits::Many;
 use crate::text::names::NameSet;
 
-/// Number of input tokens above which tool uses are cleared, where the edit does not say.
+/// Default number of input tokens above which tool uses are cleared.
 const TRIGGER_TOKENS: u64 = 100_000;
-/// Number of tool uses that are kept, where the edit does not say.
+/// Default number of tool uses that are kept.
 const KEPT_TOOL_USES: u64 = 3;
 
-/// Edits that a request asks for. Of two edits of one type the last one counts.
+/// Edits of the history that a request contains. The last of two edits of the same type wins.
 #[derive(Debug, Default)]
 pub(crate) struct ContextManagement<'a> {
     /// Number of the assistant's last turns that keep their thinking (`clear_thinking_20251015`);
-    /// `None`: all of them.
+    /// `None` if all turns keep their thinking.
     pub thinking_kept: Option<u64>,
-    /// `clear_tool_uses_20250919`
+    /// Edit `clear_tool_uses_20250919`, which clears old tool results.
     pub tool_uses: Option<ClearToolUses<'a>>,
-    /// Position of `compact_20260112` among the edits.
+    /// Index of the edit `compact_20260112` in the list of edits.
     pub compaction_at: Option<usize>,
-    /// True if thinking is cleared by an edit that is not the first.
+    /// True if the edit that clears thinking is not the first edit in the list.
     pub thinking_is_late: bool,
-    /// True if there is an edit of a type that this version does not know.
+    /// True if an edit has an unknown type.
     pub has_unknown: bool,
 }
 
-/// `clear_tool_uses_20250919`
+/// Edit `clear_tool_uses_20250919`: the rules for clearing old tool uses.
 #[derive(Debug)]
 pub(crate) struct ClearToolUses<'a> {
     /// Threshold above which tool uses are cleared.
     pub trigger: Trigger,
-    /// Number of last tool uses that are kept.
+    /// Number of the last tool uses that are kept.
     pub keep: u64,
-    /// Minimum number of tokens to clear; if there would be fewer, nothing is cleared.
+    /// Minimum number of tokens to clear. If fewer could be cleared, the history stays unchanged.
     pub clear_at_least: u64,
-    /// Names of the tools whose uses are never cleared.
+    /// Names of tools whose uses are never cleared.
     pub exclude_tools: NameSet<'a>,
-    /// Tools whose inputs are cleared, too.
+    /// Tools whose call inputs are cleared along with the results.
     pub inputs: Inputs<'a>,
 }
 
 /// Threshold above which tool uses are cleared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trigger {
-    /// Number of tokens of the request.
+    /// Threshold in tokens of the request.
     InputTokens(u64),
-    /// Number of tool uses that are not cleared yet.
+    /// Threshold in tool uses that are not cleared yet.
     ToolUses(u64),
 }
 
-/// `clear_tool_inputs`
+/// Value of `clear_tool_inputs`: tools whose call inputs are cleared.
 #[derive(Debug)]
 pub(crate) enum Inputs<'a> {
-    /// Inputs of no tool.
+    /// No inputs are cleared.
     Kept,
-    /// Inputs of every tool.
+    /// Inputs of every tool are cleared.
     Cleared,
-    /// Inputs of these tools.
+    /// Inputs of the tools with these names are cleared.
     Of(NameSet<'a>),
 }
 
-/// Counts of what was cleared of a request's history, with estimates of its tokens.
+/// Counts of what was cleared from a request's history, with estimates in tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cleared {
     /// Number of the assistant's turns that lost their thinking.
     pub thinking_turns: u64,
-    /// Estimated tokens of the cleared thinking.
+    /// Estimated number of tokens of the cleared thinking.
     pub thinking_tokens: u64,
     /// Number of tool uses that lost their result.
     pub tool_uses: u64,
-    /// Estimated tokens of the cleared results, and of cleared inputs.
+    /// Estimated number of tokens of the cleared results and inputs.
     pub tool_tokens: u64,
 }
 
 impl Cleared {
-    /// Returns the estimated number of all tokens that were cleared.
+    /// Returns the estimated number of tokens cleared from the history.
     #[must_use]
     pub fn tokens(&self) -> u64 {
         self.thinking_tokens.saturating_add(self.tool_tokens)
@@ -85,7 +85,7 @@ impl Cleared {
 
 impl ContextManagement<'_> {
     /// Returns true if an edit can change what the model sees. Claude Code always asks to keep all
-    /// thinking, which changes nothing.
+    /// thinking, an edit without effect.
     pub(crate) fn clears(&self) -> bool {
         self.thinking_kept.is_some() || self.tool_uses.is_some()
     }
@@ -104,7 +104,7 @@ impl Default for ClearToolUses<'_> {
 }
 
 impl<'a> Source<'a, '_> {
-    /// Reads the value of `context_management`.
+    /// Reads the value of the request member `context_management`.
     pub(super) fn context_management(&mut self) -> Read<ContextManagement<'a>> {
         let mut management = ContextManagement::default();
         self.object(|source, key| {
@@ -141,7 +141,8 @@ impl<'a> Source<'a, '_> {
         Ok(())
     }
 
-    /// Gives how many turns keep their thinking, where not all do.
+    /// Reads a `clear_thinking` edit. Returns the number of turns that keep their thinking, or
+    /// `None` if all turns do.
     fn clear_thinking(&mut self) -> Read<Option<u64>> {
         let mut kept = None;
         self.tagged(|source, key| {
@@ -193,8 +194,8 @@ impl<'a> Source<'a, '_> {
         Ok(edit)
     }
 
-    /// `{"type": …, "value": …}`: which of `kinds` it is, and the value, which is not below
-    /// `least`.
+    /// Reads an object `{"type": …, "value": …}`. Returns the index of the type in `kinds`, and the
+    /// value, which must be at least `least`.
     fn amount(&mut self, kinds: &[&str], least: u64) -> Read<(usize, u64)> {
         let tag = self.tag()?;
         let Some(kind) = kinds.iter().position(|kind| tag == **kind) else {

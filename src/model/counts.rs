@@ -1,8 +1,8 @@
-//! Token counts of an answer, as the client gets them.
+//! Token counts of an answer, as they are reported to the client.
 
 use super::usage::Usage;
 
-/// Token counts as the Messages API has them: input tokens are without those of the cache.
+/// Token counts in the form of the Messages API, in which the input count excludes cached tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Member `input_tokens`: tokens of the prompt that were not in the cache.
@@ -15,36 +15,37 @@ pub struct Counts {
     pub output: u64,
     /// Member `thinking_tokens`, if the upstream counts thinking separately.
     pub thinking: Option<u64>,
-    /// True if some of the counts are estimates.
+    /// True if any of the counts is an estimate.
     pub estimated: bool,
 }
 
-/// Estimated tokens of a request and its answer.
+/// Estimated numbers of tokens of a request and its answer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Estimate {
-    /// Tokens of the request.
+    /// Estimated number of tokens of the request.
     pub(crate) input: u64,
-    /// Tokens of the answer.
+    /// Estimated number of tokens of the answer.
     pub(crate) output: u64,
 }
 
 impl Counts {
-    /// Returns the counts that the upstream gave, and `estimate` for counts that it did not give.
+    /// Returns the counts that the upstream reported; `estimate` replaces missing counts.
     pub(crate) fn of(usage: Option<Usage>, estimate: Estimate) -> Self {
         let usage = usage.unwrap_or_default();
         let cache_read = usage.cache_read.unwrap_or(0);
         let cache_creation = usage.cache_written.unwrap_or(0);
         let cached = cache_read.saturating_add(cache_creation);
-        // Portkey counts the cache of Claude beside the prompt, as its sum shows.
+        // Portkey counts Claude's cached tokens beside the prompt; the total shows this.
         let beside = || usage.total?.checked_sub(usage.completion?)?.checked_sub(cached);
         let without_cache = |prompt: u64| match beside() {
             Some(alone) if alone == prompt => prompt,
             _ => prompt.saturating_sub(cached),
         };
         let input = usage.prompt.map(without_cache).or(usage.input);
-        // Some count the prompt and the sum only.
+        // Upstreams may report only the prompt and the total.
         let difference = || usage.total?.checked_sub(usage.prompt?).filter(|output| *output > 0);
-        // Google counts thinking in the sum alone. A cache beside the prompt would look like it.
+        // Google includes thinking in the total alone. A cache counted beside the prompt would look
+        // alike.
         let with_thinking = |completion: u64| {
             let prompt = usage.prompt.filter(|prompt| *prompt > 0 && *prompt >= cached)?;
             let output = usage.total?.checked_sub(prompt)?;
@@ -58,7 +59,8 @@ impl Counts {
             };
             let sum = completion.saturating_add(reasoning);
             let prompt = usage.prompt.unwrap_or(0);
-            // xAI counts reasoning beside the completion, everybody else inside of it.
+            // xAI counts reasoning beside the completion, all other upstreams within the
+            // completion.
             if reasoning > 0 && usage.total == Some(prompt.saturating_add(sum)) {
                 sum
             } else {
@@ -77,8 +79,8 @@ impl Counts {
         }
     }
 
-    /// Returns counts as [`Counts::of`] does, for a server on which 0 tokens of a prompt or a text
-    /// mean that it did not count: some local servers send zeros.
+    /// Returns the same as [`Counts::of`], but treats zeros for a prompt or a text as missing: some
+    /// local servers send zeros instead of counts.
     pub(crate) fn of_nonzero(usage: Option<Usage>, estimate: Estimate) -> Self {
         let is_cached = |usage: &Usage| usage.cache_read.max(usage.cache_written) > Some(0);
         let usage = usage.map(|usage| Usage {
@@ -91,7 +93,7 @@ impl Counts {
     }
 }
 
-/// Returns the service tier in the words of the Messages API.
+/// Translates an OpenAI `service_tier` to the value that the Messages API uses.
 pub(crate) fn service_tier(tier: &str) -> &'static str {
     if matches!(tier, "priority" | "fast") { "priority" } else { "standard" }
 }

@@ -1,9 +1,8 @@
-//! Events of an answer: everything that an upstream can say, in the order in which a client gets
-//! it.
+//! Events of an answer: all that an upstream can send, in the order in which the client gets it.
 //!
-//! A reader of an upstream's protocol makes events of what comes; a writer of the client's protocol
-//! makes bytes of events. Blocks come one after another, each between its begin and its end. Texts
-//! are borrowed and stay as they came: inside of a JSON string, with all escapes.
+//! The reader of an upstream's protocol turns chunks into events; the writer of the client's
+//! protocol turns events into bytes. Blocks come one after another, each between its begin and its
+//! end. Texts are borrowed from the upstream's JSON and keep their escapes.
 
 use super::context_management::Cleared;
 use super::counts::Counts;
@@ -11,68 +10,70 @@ use super::hosted::HostedCall;
 use super::search::Citation;
 use crate::StopReason;
 
-/// Event of an answer, in no protocol's form.
+/// Event of an answer, independent of the wire protocol.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'e> {
-    /// The answer begins. Its token counts are not known yet.
+    /// Event: the answer begins. The final token counts are not known yet.
     Started {
-        /// Name of the model, as the client knows it.
+        /// Model name that the client uses.
         model: &'e str,
-        /// Input tokens of the request: an estimate, or the upstream's count.
+        /// Number of input tokens of the request: an estimate, or the upstream's count.
         input_tokens: u64,
     },
-    /// A block of text begins.
+    /// Event: a text block begins.
     TextBegins,
-    /// Next piece of the open text block, escaped; never the half of a surrogate pair.
+    /// Event: the next piece of the open text block, JSON-escaped. A surrogate pair is never split.
     Text(&'e str),
-    /// A block of reasoning begins.
+    /// Event: a reasoning block begins.
     ThinkingBegins,
-    /// Next piece of the open reasoning block, escaped; never the half of a surrogate pair.
+    /// Event: the next piece of the open reasoning block, JSON-escaped. A surrogate pair is never
+    /// split.
     Thinking(&'e str),
-    /// Signature of the reasoning, after all its text; the client must send it back with the text.
+    /// Event: the signature of the reasoning, after all its text. The client must send the
+    /// signature back with the text.
     Signature(&'e str),
-    /// A tool call begins.
+    /// Event: a tool call begins.
     CallBegins(CallStart<'e>),
-    /// Next piece of the open call's input: JSON text, not escaped.
+    /// Event: the next piece of the open call's input, as JSON text that is not escaped.
     Input(&'e str),
-    /// Citation: the source of words in the open text block.
+    /// Event: a citation, which gives the source of words in the open text block.
     Citation(&'e Citation),
-    /// Call that the upstream ran itself, and its result: two blocks of their own.
+    /// Event: a call that the upstream ran by itself, with its result. The client gets two blocks.
     Hosted(&'e HostedCall),
-    /// The open block is complete.
+    /// Event: the open block is complete.
     BlockEnds,
-    /// The answer is complete.
+    /// Event: the answer is complete.
     Stopped(&'e Stop<'e>),
 }
 
-/// Beginning of a tool call, before its input.
+/// First part of a tool call: all but the input.
 #[derive(Clone, Copy, Debug)]
 pub struct CallStart<'e> {
-    /// Id of the call, as the client gets it.
+    /// Id of the call that the client gets.
     pub id: &'e str,
-    /// Name of the tool, as the client knows it.
+    /// Name of the tool that the client uses.
     pub name: &'e str,
-    /// Toolset of the client's that the tool belongs to.
+    /// Client's toolset that the tool belongs to, such as `computer`.
     pub toolset: Option<&'static str>,
 }
 
-/// End of an answer: the stop reason, and the counts.
+/// End of an answer: the stop reason and the token counts.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Stop<'e> {
-    /// `stop_reason` of the Messages API.
+    /// Member `stop_reason` of the Messages API.
     pub reason: StopReason,
-    /// Stop sequence of the client's at which the answer ends, if any.
+    /// Client's stop sequence that ended the answer, if any.
     pub sequence: Option<&'e str>,
-    /// Words in which the model refused, escaped.
+    /// Text in which the model refused to answer, JSON-escaped.
     pub explanation: &'e str,
-    /// Name of the model, as the client knows it.
+    /// Model name that the client uses.
     pub model: &'e str,
     /// Token counts of the whole answer.
     pub counts: Counts,
     /// Number of web searches that the upstream ran.
     pub searches: u64,
-    /// Tier in which the request was served, in the words of the Messages API.
+    /// Service tier that served the request, as a value of the Messages API.
     pub service_tier: Option<&'static str>,
-    /// Counts of what was cleared of the history, where the client asked for that.
+    /// Counts of what was cleared from the history; `None` if the client did not ask for clearing.
     pub cleared: Option<Cleared>,
 }

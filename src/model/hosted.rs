@@ -2,34 +2,34 @@
 
 use super::search::Search;
 
-/// Call that the upstream ran itself, and its result.
+/// Call that the upstream ran by itself, with its result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HostedCall {
-    /// Search of the web.
+    /// Web search.
     Search(Search),
-    /// Call of a tool of an MCP server.
+    /// Call of an MCP server's tool.
     Mcp(McpCall),
 }
 
-/// Call of a tool of an MCP server.
+/// Call of an MCP server's tool, with its result.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct McpCall {
-    /// Id of the call, as the client gets it.
+    /// Id of the call that the client gets.
     pub id: String,
     /// Name of the tool.
     pub name: String,
-    /// Name of the MCP server, as the client gave it.
+    /// Name of the MCP server, as given by the client.
     pub server: String,
     /// Input of the call, as the JSON text of an object.
     pub input: String,
-    /// Result of the tool, or its error message; `None` where the call was cut off.
+    /// Result of the tool, or its error message; `None` if the call was cut off.
     pub text: Option<String>,
-    /// True if the tool gave no result.
+    /// True if the tool failed or returned no output.
     pub is_error: bool,
 }
 
 impl HostedCall {
-    /// Returns the number of bytes of the call's texts in memory.
+    /// Returns the memory size of the call's texts in bytes.
     pub(crate) fn held_bytes(&self) -> usize {
         match self {
             Self::Search(search) => search.held_bytes(),

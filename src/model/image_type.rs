@@ -7,7 +7,7 @@ const JPEG: &str = "image/jpeg";
 const GIF: &str = "image/gif";
 const WEBP: &str = "image/webp";
 
-/// Types that the Messages API knows, by the names that clients write behind `image/`.
+/// Pairs of a name that clients write after `image/`, and the media type of the Messages API.
 const NAMES: [(&str, &str); 7] = [
     ("jpeg", JPEG),
     ("jpg", JPEG),
@@ -18,17 +18,17 @@ const NAMES: [(&str, &str); 7] = [
     ("webp", WEBP),
 ];
 
-/// Number of bytes of the data that are inspected: 16 letters, each of which may be an escape of
-/// six bytes.
+/// Number of bytes of the image data to inspect: 16 characters, each perhaps a JSON escape of six
+/// bytes.
 const START: usize = 16 * 6;
 
-/// Returns the type that is written as `image/NAME`.
+/// Returns the media type for the `NAME` in `image/NAME`.
 pub(super) fn named(name: &str) -> Option<&'static str> {
     NAMES.iter().find(|(known, _)| name.eq_ignore_ascii_case(known)).map(|(_, is)| *is)
 }
 
-/// Returns the type of an image in base64; `None` if it begins like no type that the Messages API
-/// knows.
+/// Returns the media type of an image in base64, detected by its first bytes; `None` if the
+/// Messages API does not support the type.
 pub(crate) fn of(data: Str<'_>) -> Option<&'static str> {
     let raw = data.raw();
     // PHP writes `\/`, .NET `\u002B`.
@@ -42,8 +42,8 @@ pub(crate) fn of(data: Str<'_>) -> Option<&'static str> {
     }
 }
 
-/// Returns the type of an image whose base64 begins with `start`. The prefixes are the first bytes
-/// of each type, in base64.
+/// Detects an image's media type from `start`, the beginning of its base64. The compared prefixes
+/// are the magic bytes of each type, in base64.
 fn of_start(start: &str) -> Option<&'static str> {
     if start.starts_with("iVBORw0") {
         Some(PNG)

@@ -1,38 +1,38 @@
 //! Limits on the number of each thing in a request, and of blocks in an answer of an upstream.
 //!
-//! A byte of JSON can be hundreds of bytes in memory: `{}` is a tool, and `0,` a part of a text. So
-//! the size of a body says little about what it takes to read it. These limits do, and they hold
-//! while a body is read, before anything is kept of it. Nobody who means well meets them.
-//! `docs/security.md` has the table, and a test compares it with this one.
+//! A byte of JSON can become hundreds of bytes in memory: `{}` is a tool, and `0,` a part of a
+//! text. So the size of a body does not bound the memory for reading it. These limits do, and they
+//! are checked while a body is read, before any part is stored. Normal clients never reach them.
+//! `docs/security.md` has the table, and a test compares that table with this one.
 
 use crate::error::Error;
 
-/// Thing that a request may have many of. All of one kind in a request count together, wherever
-/// they are.
+/// Kind of thing whose number in a request is limited. The limit holds for the whole request, at
+/// all levels of nesting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Many {
-    /// `messages`; as many as the Messages API allows.
+    /// Elements of `messages`; the limit is that of the Messages API.
     Messages,
     /// Blocks in messages, `system`, tool results, documents and search results, and changes of
     /// tools.
     Blocks,
-    /// `tool_use` blocks. For each, memory holds which result answers it, and its ids on both
-    /// sides.
+    /// Blocks `tool_use`. For each call, memory holds which result answers the call, and its ids on
+    /// both sides.
     Calls,
-    /// `tool_result` blocks.
+    /// Blocks `tool_result`.
     Results,
-    /// `tools`, and definitions in changes of tools.
+    /// Elements of `tools`, and tool definitions in changes of tools.
     Tools,
-    /// `stop_sequences`: each is looked for in every piece of the answer's text.
+    /// Elements of `stop_sequences`. Every piece of the answer's text is searched for each of them.
     StopSequences,
-    /// `input_examples` of tools.
+    /// Elements of `input_examples` of all tools.
     Examples,
-    /// Members in the `configs` of toolsets.
+    /// Members of the `configs` objects of toolsets.
     Configs,
-    /// Members that Creole does not know.
+    /// Members that Creole does not know, in any object.
     UnknownFields,
-    /// Members of objects, and elements of arrays, that are looked at one by one. Inputs and
-    /// schemas are not.
+    /// Members of objects and elements of arrays that are parsed one by one. Tool inputs and
+    /// schemas are copied as a whole and do not count.
     Fields,
 }
 
@@ -51,7 +51,7 @@ impl Many {
         Self::Fields,
     ];
 
-    /// Returns the maximum number of these things in a request.
+    /// Returns the maximum number of things of this kind in a request.
     #[must_use]
     pub const fn most(self) -> u32 {
         match self {
@@ -63,7 +63,7 @@ impl Many {
         }
     }
 
-    /// Returns the words for the kind in error messages.
+    /// Returns the name of the kind for error messages.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -84,12 +84,12 @@ impl Many {
 /// Number of kinds in [`Many`].
 const KINDS: usize = 10;
 
-/// Number of things that one request has had so far, by kind.
+/// Number of things counted in one request so far, by kind.
 #[derive(Debug, Default)]
 pub(crate) struct Counted([u32; KINDS]);
 
 impl Counted {
-    /// Counts one more thing of this kind. Returns true if it is one too many.
+    /// Counts one more thing of this kind. Returns true if the limit is exceeded.
     #[inline]
     pub(crate) fn is_exceeded_by(&mut self, many: Many) -> bool {
         let Some(count) = self.0.get_mut(many as usize) else { return true };
@@ -98,11 +98,11 @@ impl Counted {
     }
 }
 
-/// Returns the refusal of a request that has too many things of a kind; `path` is that of the first
-/// one too many, or of its list.
+/// Returns the error for a request that exceeds the limit of a kind. `path` is the JSON path of the
+/// first excess thing, or of its list.
 #[cold]
 pub(crate) fn exceeded(path: &str, many: Many) -> Error {
-    // Of the whole body there is no path.
+    // The path of the whole body is empty.
     let path = if path.is_empty() { "request" } else { path };
     Error::invalid(format!(
         "{path}: at most {} {} are allowed in one request",
@@ -112,11 +112,11 @@ pub(crate) fn exceeded(path: &str, many: Many) -> Error {
     .with_too_many()
 }
 
-/// Maximum number of blocks in a whole message of an upstream that speaks Messages. Each block
-/// becomes three events.
+/// Maximum number of blocks in a non-streamed message of an upstream that speaks the Messages API.
+/// Each block becomes three events.
 pub const ANSWER_BLOCKS_MAX: usize = 2048;
 
-/// Returns the failure of an answer that has too many of `what`.
+/// Returns the error for an answer with too many of `what`.
 #[cold]
 pub(crate) fn answer_exceeded(what: &str) -> Error {
     Error::misbehaved(format!("Upstream sent too many {what}"))

@@ -1,11 +1,11 @@
-//! `mcp_servers`: MCP servers whose tools the real API would call.
+//! Request member `mcp_servers`: MCP servers whose tools Anthropic's API would call.
 
 use std::fmt;
 
 use crate::json;
 
-/// JSON text of the list of MCP servers. It holds tokens of the servers, so `Debug` does not show
-/// it.
+/// JSON text of the list of MCP servers. The list holds access tokens, so `Debug` does not show the
+/// text.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct McpServers<'a>(&'a str);
 
@@ -15,7 +15,7 @@ impl<'a> McpServers<'a> {
         Self(list)
     }
 
-    /// Returns true if the list names no servers.
+    /// Returns true if the list has no servers.
     pub(crate) fn is_empty(self) -> bool {
         self.elements().next().is_none()
     }

@@ -1,10 +1,9 @@
-//! The wire types of a Messages request, how they are read, and the events of an answer; one
-//! decision: which `stop_reason` an answer gets (`stop_reason`).
+//! Wire types of a Messages request, their readers, and the events of an answer. Module
+//! `stop_reason` decides on an answer's `stop_reason`.
 //!
-//! The body is read once, from left to right, into borrowed structs: texts stay as the client
-//! escaped them, schemas and tool inputs stay as they were written. An absent member and `null`
-//! mean the same. A member that is not known is counted, because clients add members with each
-//! release.
+//! The body is read once, from left to right, into borrowed structs: texts keep the client's
+//! escapes, and schemas and tool inputs stay unparsed. An absent member and `null` mean the same.
+//! An unknown member is counted and not refused, because clients add members with each release.
 
 pub mod context_management;
 pub mod counts;

@@ -1,23 +1,23 @@
-//! Items of reasoning beside its text, which an upstream wants back.
+//! Structured reasoning items, which an upstream sends beside the reasoning text and wants back.
 
 use crate::json::Str;
 
-/// An item of `reasoning_details` (OpenRouter), or of `thinking_blocks` (LiteLLM), which are blocks
-/// of the Messages API.
+/// Item of `reasoning_details` (OpenRouter) or of `thinking_blocks` (LiteLLM). The latter are
+/// blocks of the Messages API.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Detail<'a> {
-    /// `type`: `reasoning.text`, `reasoning.summary`, `reasoning.encrypted`; `thinking`,
-    /// `redacted_thinking`.
+    /// Type of the item: `reasoning.text`, `reasoning.summary`, `reasoning.encrypted`, `thinking`
+    /// or `redacted_thinking`.
     pub(crate) kind: Option<Str<'a>>,
-    /// Number of the item: fragments with the same index are one item.
+    /// Index of the item. Fragments with the same index belong to one item.
     pub(crate) index: Option<u64>,
-    /// Text for people: `text`, `summary` or `thinking`.
+    /// Readable text of the item (member `text`, `summary` or `thinking`).
     pub(crate) text: Option<Str<'a>>,
-    /// `data`: encrypted reasoning.
+    /// Encrypted reasoning (member `data`).
     pub(crate) data: Option<Str<'a>>,
-    /// `signature`
+    /// Signature of the reasoning text (member `signature`).
     pub(crate) signature: Option<Str<'a>>,
-    /// True if the item is one of `thinking_blocks`, whose text also comes in `reasoning_content`.
+    /// True if the item is in `thinking_blocks`, whose text also comes in `reasoning_content`.
     pub(crate) block: bool,
     /// JSON text of the whole item.
     pub(crate) raw: &'a str,

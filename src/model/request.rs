@@ -1,4 +1,4 @@
-//! The body of `POST /v1/messages`.
+//! Body of `POST /v1/messages`, and its reader.
 
 use super::block::{Block, BlockParent, Text};
 use super::cache_mark::CacheMark;
@@ -11,93 +11,95 @@ use crate::json::{self, Str, ValueKind};
 use crate::model::limits::Many;
 use crate::observe::warning::Warnings;
 
-/// Number of tools above which unused capacity of the list is freed.
+/// Number of tools above which the list's unused capacity is freed.
 const MANY_TOOLS: usize = 1_000;
 
 /// Body of a Messages request.
 #[derive(Debug, Default)]
 pub(crate) struct Request<'a> {
-    /// `model`
+    /// Member `model`: name of the model that the client asks for.
     pub model: Str<'a>,
-    /// `max_tokens`; `None` for a token count, which has no limit.
+    /// Member `max_tokens`; `None` for a token counting request, which has no limit.
     pub max_tokens: Option<u64>,
-    /// `messages`
+    /// Member `messages`: the conversation.
     pub messages: Vec<Message<'a>>,
-    /// `system`, one text for each block.
+    /// Member `system`: the system prompt, one text for each block.
     pub system: Vec<Text<'a>>,
-    /// `stream`
+    /// Member `stream`: true if the client wants a stream of events.
     pub stream: bool,
-    /// `stop_sequences`
+    /// Member `stop_sequences`: texts that end the answer.
     pub stop_sequences: Vec<Str<'a>>,
-    /// `temperature`, as it was written.
+    /// Member `temperature`, as the client wrote the number.
     pub temperature: Option<&'a str>,
-    /// `top_p`, as it was written.
+    /// Member `top_p`, as the client wrote the number.
     pub top_p: Option<&'a str>,
-    /// `top_k`
+    /// Member `top_k` for sampling.
     pub top_k: Option<u64>,
-    /// `tools`
+    /// Member `tools`: definitions of the tools.
     pub tools: Vec<ToolDefinition<'a>>,
-    /// `tool_choice`
+    /// Member `tool_choice`: which tools the model may or must call.
     pub tool_choice: Option<ToolChoice<'a>>,
-    /// `thinking`
+    /// Member `thinking`: settings of the reasoning.
     pub thinking: Option<Thinking>,
-    /// `output_config.effort`
+    /// Member `output_config.effort`: how much the model is to think.
     pub effort: Option<Str<'a>>,
-    /// JSON Schema of `output_config.format`, else of `output_format`.
+    /// JSON Schema that the answer must match: from `output_config.format`, or else from
+    /// `output_format`.
     pub output_schema: Option<&'a str>,
-    /// True if there is an `output_config.task_budget`.
+    /// True if the request has an `output_config.task_budget`.
     pub task_budget: bool,
-    /// `metadata.user_id`
+    /// Member `metadata.user_id`: id of the client's user.
     pub user_id: Option<Str<'a>>,
-    /// `service_tier`
+    /// Member `service_tier`: tier in which the request is to be served.
     pub service_tier: Option<Str<'a>>,
-    /// `speed`
+    /// Member `speed`: speed at which the model is to answer.
     pub speed: Option<Str<'a>>,
-    /// True if `inference_geo` names a place, and not `global`.
+    /// True if `inference_geo` names a region and not `global`.
     pub inference_geo: bool,
-    /// True if there is a `container`.
+    /// True if the request has a `container`.
     pub container: bool,
-    /// `context_management`
+    /// Member `context_management`: edits that hide parts of the history from the model.
     pub context_management: ContextManagement<'a>,
-    /// True if there is a `compaction`.
+    /// True if the request has a `compaction`.
     pub compaction: bool,
-    /// `mcp_servers`
+    /// Member `mcp_servers`: MCP servers whose tools the API would call.
     pub mcp_servers: McpServers<'a>,
-    /// True if there are `fallbacks`.
+    /// True if the request has `fallbacks`.
     pub fallbacks: bool,
-    /// True if there is a `fallback_credit_token`.
+    /// True if the request has a `fallback_credit_token`.
     pub fallback_credit_token: bool,
-    /// True if `billing_policy.bill_to` is `user_profile`, the user's own profile.
+    /// True if `billing_policy.bill_to` is `user_profile`: the user's own profile is billed.
     pub bill_to_user: bool,
-    /// `safeguards`, as it was written.
+    /// Member `safeguards`, as JSON text.
     pub safeguards: Option<&'a str>,
-    /// True if there is a `thread`.
+    /// True if the request has a `thread`.
     pub thread: bool,
-    /// Number of tools and blocks of the request that have a `cache_control`.
+    /// Number of tools and blocks in the request that have a `cache_control`.
     pub breakpoints: usize,
-    /// `cache_control` of the request itself: the client wants all of the prompt cached, and marks
-    /// no block for that.
+    /// Member `cache_control` of the request itself: the client wants the whole prompt cached,
+    /// without a mark on a block.
     pub cached: Option<CacheMark>,
-    /// True if a text of the request has an escape for half a surrogate pair.
+    /// True if a text of the request has a JSON escape for half a surrogate pair.
     pub has_halves: bool,
 }
 
-/// Element of `messages`.
+/// Element of `messages`: one message of the conversation.
 #[derive(Debug)]
 pub(crate) struct Message<'a> {
-    /// `role`: the speaker of the message.
+    /// Member `role`: the speaker of the message.
     pub role: Role,
-    /// Blocks of `content`; a string is one text block.
+    /// Blocks of `content`; a plain string becomes one text block.
     pub content: Vec<Block<'a>>,
-    /// True with `clear_at: "next_user_message"`: the message is only shown until the user speaks
-    /// again.
+    /// True if `clear_at` is `"next_user_message"`: the message is hidden from the model once the
+    /// user speaks again.
     pub until_next_user: bool,
-    /// `output_config.effort` of a system message.
+    /// Member `output_config.effort` of a system message: how much the model is to think from here
+    /// on.
     pub effort: Option<Str<'a>>,
 }
 
-/// Returns the index of the assistant's last message that answers the messages before it. A final
-/// message of the assistant, which the model is to continue, answers nothing.
+/// Returns the index of the assistant's last message, except a final message. A final message of
+/// the assistant is a beginning that the model is to continue.
 pub(crate) fn last_answer(messages: &[Message<'_>]) -> Option<usize> {
     let before = messages.split_last().map_or_else(Default::default, |(_, before)| before);
     before.iter().rposition(|message| message.role == Role::Assistant)
@@ -106,42 +108,44 @@ pub(crate) fn last_answer(messages: &[Message<'_>]) -> Option<usize> {
 /// Speaker of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// `user`
+    /// Role `user`.
     User,
-    /// `assistant`
+    /// Role `assistant`.
     Assistant,
-    /// `system`
+    /// Role `system`.
     System,
 }
 
-/// `thinking`
+/// Request member `thinking`: settings of the reasoning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Thinking {
-    /// `type`
+    /// Member `type`: the mode of the reasoning.
     pub mode: ThinkingMode,
-    /// `display: "omitted"`
+    /// True if `display` is `"omitted"`: the client does not want the text of the reasoning.
     pub omitted: bool,
 }
 
-/// `thinking.type`
+/// Value of `thinking.type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ThinkingMode {
-    /// `adaptive`
+    /// Value `adaptive` of `thinking.type`: the model decides how much to think.
     Adaptive,
-    /// `enabled`, with `budget_tokens`
+    /// Value `enabled` of `thinking.type`, with the token limit `budget_tokens`.
     Enabled(u64),
-    /// `disabled`
+    /// Value `disabled` of `thinking.type`: no reasoning.
     Disabled,
-    /// `between_tools`
+    /// Value `between_tools` of `thinking.type`.
     BetweenTools,
 }
 
 impl<'a> Request<'a> {
-    /// Reads the body of a request, also one for a token count, which has no `max_tokens`.
+    /// Reads the body of a Messages request, or of a token counting request, which has no
+    /// `max_tokens`.
     ///
     /// # Errors
-    /// The body is not JSON or not a Messages request; the message begins with the path of what is
-    /// wrong.
+    ///
+    /// The body is not JSON or not a Messages request. The error message begins with the JSON path
+    /// of the wrong value.
     pub(crate) fn read(body: &'a str, warnings: &mut Warnings) -> Result<Self, Error> {
         read_body(body, warnings, Self::read_members)
     }
@@ -173,7 +177,7 @@ impl<'a> Request<'a> {
             "system" => self.system = source.system()?,
             "stream" => return source.bool(&mut self.stream),
             "stop_sequences" => {
-                // Of equal names the last one counts, here and below.
+                // If a member occurs twice, the last one wins, here and below.
                 self.stop_sequences.clear();
                 source.array(Many::StopSequences, |source| {
                     self.stop_sequences.push(source.reader.string()?);
@@ -215,10 +219,10 @@ impl<'a> Request<'a> {
         Ok(true)
     }
 
-    /// Reads members that no other upstream can serve: only their presence is noted.
+    /// Reads members that only Anthropic's API can serve. Mostly, only their presence is recorded.
     fn read_unserved(&mut self, source: &mut Source<'a, '_>, key: &str) -> Read<bool> {
         match key {
-            // "global" promises nothing.
+            // The value "global" asks for no particular region.
             "inference_geo" => self.inference_geo = source.reader.string()? != "global",
             "container" => return source.given(&mut self.container),
             "context_management" => {
@@ -267,7 +271,7 @@ impl<'a> Request<'a> {
 }
 
 impl<'a> Source<'a, '_> {
-    /// Reads `system`: a string or an array of text blocks.
+    /// Reads the member `system`: a string, or an array of text blocks.
     fn system(&mut self) -> Read<Vec<Text<'a>>> {
         if self.reader.kind()? != ValueKind::Array {
             let blocks = self.content(BlockParent::Message)?;
@@ -312,7 +316,7 @@ impl<'a> Source<'a, '_> {
         let role = required(role, "role")?;
         let content = match content {
             Some(content) => content,
-            // A system message may be there only for its effort.
+            // A system message may exist only for its effort.
             None if role == Role::System => Vec::new(),
             None => return Err(missing("content")),
         };
@@ -345,13 +349,13 @@ impl<'a> Source<'a, '_> {
             _ => Ok(false),
         })?;
         let lenient = !self.warnings.strict();
-        // The real API takes settings of blocks that come back, without a mode.
+        // The real API accepts settings for returned thinking blocks without a mode.
         if tag.is_err() && binds_blocks && lenient {
             return Ok(None);
         }
         let tag = tag?;
         let mode = match tag.decode().as_ref() {
-            // As clients say it that were written for DeepSeek, Kimi or Zhipu.
+            // Clients written for DeepSeek, Kimi or Zhipu send these forms.
             "enabled" | "auto" if lenient && budget.is_none() => {
                 self.warnings.add("thinking_without_budget");
                 ThinkingMode::Adaptive
@@ -369,7 +373,7 @@ impl<'a> Source<'a, '_> {
         Ok(Some(Thinking { mode, omitted }))
     }
 
-    /// `{"type": "json_schema", "schema": …}`; gives the schema.
+    /// Reads `{"type": "json_schema", "schema": …}`, and returns the schema.
     fn output_format(&mut self) -> Read<&'a str> {
         let tag = self.tag()?;
         if tag != "json_schema" {

@@ -12,146 +12,148 @@ use crate::observe::report::RequestCounts;
 use crate::profile::Profile;
 use crate::text::names::NameSet;
 
-/// Facts about a request that are needed to read its answer.
+/// Facts about a request that are needed to read its answer. The texts are owned, because the
+/// request's body is freed before the answer comes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RequestContext {
-    /// Model that the client named, which the answer reports.
+    /// Model that the client asked for, and that the answer reports.
     pub model: String,
-    /// True if the upstream knows the model by another name.
+    /// True if the upstream has another name for the model.
     pub model_mapped: bool,
-    /// Name of the model in the upstream's request.
+    /// Model name in the upstream's request.
     pub upstream_model: String,
-    /// Limits at which the answer ends, if the model does not end it before.
+    /// Limits at which the answer ends, if the model does not end the answer earlier.
     pub limits: AnswerLimits,
     /// True if the client wants a stream.
     pub stream: bool,
-    /// True if the upstream is asked for a stream. It differs from `stream` if the upstream serves
-    /// only the other kind of answer.
+    /// True if the upstream is asked for a stream. The value differs from `stream` if the upstream
+    /// serves only the other kind of answer.
     pub upstream_stream: bool,
     /// Tools that were sent to the upstream.
     pub tools: Tools,
-    /// Treatment of the reasoning in the answer.
+    /// Rules for the reasoning in the answer.
     pub thinking: ThinkingContext,
-    /// Tools that a guard withheld or the client forbids, which the model may call all the same.
+    /// Tools that a guard withheld or the client forbids. The model may call them nevertheless.
     pub withheld: Withheld,
-    /// Ids of all `tool_use` blocks in the history; a new id must differ from them.
+    /// Ids of all `tool_use` blocks in the history. The ids of new calls must differ from them.
     pub ids_used: NameSet<'static>,
-    /// Estimated input tokens, for `message_start`, which comes before the upstream's usage.
+    /// Estimated number of input tokens, for the event `message_start`, which is sent before the
+    /// upstream reports usage.
     pub input_tokens: u64,
-    /// Part of `input_tokens` that is known before the request is translated: without reasoning,
-    /// and without a schema that is written as words.
+    /// Part of `input_tokens` that is known before the translation: without reasoning, and without
+    /// a schema that is written into the prompt as text.
     pub input_estimate: u64,
-    /// True if the upstream got the gateway's own credential: what it says of that credential is
-    /// not for the client.
+    /// True if the upstream got the gateway's own credential. Upstream errors about that credential
+    /// are not passed on to the client.
     pub edge_key: bool,
-    /// Final text of the assistant in the request, where the profile says that the upstream repeats
-    /// it.
+    /// Final assistant text of the request, if the profile says that the upstream repeats that text
+    /// in its answer.
     pub prefill: String,
-    /// Parts of the request that the upstream may refuse.
+    /// Features of the request that the upstream may refuse.
     pub refusable: Refusable,
-    /// Hash of what names the conversation in the request's body; 0 where nothing names it.
+    /// Hash of the request fields that identify the conversation; 0 if no field does.
     pub conversation: u64,
     /// Numbers of messages, tools, tool results and tool ids in the request.
     pub counts: RequestCounts,
-    /// Counts of what was cleared of the history; `None` where the client did not ask for that.
+    /// Counts of what was cleared from the history; `None` if the client did not ask for clearing.
     pub cleared: Option<Cleared>,
     /// True if the upstream may search the web by itself.
     pub searches: bool,
     /// True if the upstream may call tools of MCP servers by itself.
     pub calls_mcp: bool,
-    /// True if the client asks for verdicts on tool calls, and there is a judge.
+    /// True if the client asks for verdicts on tool calls, and a judge is configured.
     pub is_judged: bool,
-    /// Settings of the upstream that reading its answers needs.
+    /// Upstream settings that are needed to read its answers.
     pub profile: Profile,
 }
 
-/// Limits at which an answer ends, if the model does not end it before.
+/// Limits at which an answer ends, if the model does not end the answer earlier.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AnswerLimits {
-    /// Limit of the answer in the upstream's request, in tokens; 0 where that is not known.
+    /// Maximum length of the answer in the upstream's request, in tokens; 0 if unknown.
     pub max_tokens: u64,
-    /// Size of the model's context window, in tokens; 0 where that is not known.
+    /// Size of the model's context window, in tokens; 0 if unknown.
     pub window: u64,
-    /// Stop sequences of the client. The text is cut in Creole too: the upstream may not know all
-    /// of them (`stop`, `max_stop`), or ignore them.
+    /// Stop sequences of the client. Creole cuts the text as well, because the upstream may ignore
+    /// them or support only some (`stop`, `max_stop`).
     pub stop_sequences: Vec<String>,
-    /// True if the client allows one tool call only (`disable_parallel_tool_use`).
+    /// True if the client allows only one tool call (`disable_parallel_tool_use`).
     pub one_tool_call: bool,
 }
 
-/// Treatment of the reasoning in an answer.
+/// Rules for the reasoning in an answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ThinkingContext {
-    /// Form in which the client gets to see the reasoning.
+    /// Form in which reasoning is shown to the client.
     pub display: Display,
-    /// True if reasoning must come back with tool calls (`reasoning_history`), so a thinking block
-    /// carries it even when its text is not shown.
+    /// True if the upstream wants reasoning back together with tool calls (`reasoning_history`).
+    /// Thinking blocks then carry the reasoning even if their text is hidden.
     pub returns: bool,
-    /// Mark of the upstream that thinks, for the signature of thinking blocks; empty where there is
-    /// only one upstream.
+    /// Identifier of the upstream, stored in the signature of thinking blocks; empty if only one
+    /// upstream is configured.
     pub upstream_mark: String,
-    /// Mark of the upstream and the model that think, for reasoning that no other model takes.
+    /// Identifier of the upstream and the model, stored with reasoning that other models refuse.
     pub model_mark: String,
 }
 
-/// Parts of a request that the upstream may refuse. If the request lacks a part, an error that
-/// names it means something else.
+/// Features of a request that the upstream may refuse. An error that names a feature which the
+/// request lacks means something else.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Refusable {
     /// True if the request has images.
     pub images: bool,
-    /// True if one of the images is new: the user has just given it.
+    /// True if at least one image is new: the user added the image in the last turn.
     pub new_image: bool,
-    /// Hosts from which the upstream has to fetch some of the images, in lower case.
+    /// Hosts from which the upstream has to fetch images, in lower case.
     pub image_hosts: Vec<String>,
-    /// True if the request has documents that are not text.
+    /// True if the request has documents other than plain text.
     pub documents: bool,
-    /// True if one of the documents is new: the user has just given it.
+    /// True if at least one document is new: the user added the document in the last turn.
     pub new_document: bool,
-    /// True if the request has a schema of the answer.
+    /// True if the request has a schema for the answer.
     pub schema: bool,
     /// True if the request has reasoning of earlier turns.
     pub reasoning: bool,
-    /// Message and block, by their positions in the client's request, of the first reasoning item
-    /// of Responses.
+    /// Position of the first reasoning item of the Responses API: message and block in the client's
+    /// request.
     pub thought_at: Option<(usize, usize)>,
     /// True if the request has `temperature` or `top_p`.
     pub sampling: bool,
     /// True if the request has `top_k`.
     pub top_k: bool,
-    /// True if anything in the request tells the model to think, or not to think.
+    /// True if any member of the upstream's request turns reasoning on or off.
     pub thinking: bool,
     /// True if the request has `metadata.user_id`.
     pub user: bool,
     /// True if the request has `service_tier` or `speed`.
     pub service_tier: bool,
-    /// True if assistant messages are neighbours, or one is the first message.
+    /// True if two assistant messages are adjacent, or an assistant message is the first.
     pub neighbours: bool,
-    /// True if messages of the assistant have calls, and no text for their content.
+    /// True if an assistant message has tool calls and no text.
     pub silent_calls: bool,
 }
 
 /// Form in which reasoning is shown to the client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Display {
-    /// No thinking blocks.
+    /// No thinking blocks are shown.
     #[default]
     Hidden,
-    /// Thinking blocks with empty text (`display: "omitted"`).
+    /// Thinking blocks are shown with empty text (`display: "omitted"`).
     Omitted,
-    /// Thinking blocks with their text.
+    /// Thinking blocks are shown with their text.
     Shown,
 }
 
 impl RequestContext {
-    /// Asks for a whole answer instead of a stream, as the answer to a token count is.
+    /// Requests a whole answer instead of a stream, such as for a token count.
     pub(crate) fn ask_for_whole(&mut self) {
         (self.stream, self.upstream_stream) = (false, false);
     }
 }
 
 impl Display {
-    /// Returns the form of reasoning for a client that sent this `thinking`.
+    /// Returns the form of reasoning for a client that sent this `thinking` setting.
     pub(crate) fn of(thinking: Option<Thinking>, reasoning: Reasoning) -> Self {
         let is_wanted = thinking.is_some_and(|thinking| {
             matches!(thinking.mode, ThinkingMode::Adaptive | ThinkingMode::Enabled(_))
@@ -169,55 +171,56 @@ impl Display {
 /// Tools whose calls are not passed on to the client.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Withheld {
-    /// No tools.
+    /// No tools are withheld.
     #[default]
     Nothing,
-    /// Tools with these names, which are the upstream's.
+    /// Tools with these names are withheld; the names are those that the upstream uses.
     These(Vec<String>),
-    /// Every tool that was not sent: the model must answer by calling one of the sent tools.
+    /// Tools that were not sent are withheld: the model must call one of the sent tools.
     Unsent,
-    /// Every tool: the model must answer in words.
+    /// Every tool is withheld: the model must answer with text.
     All,
-    /// Every tool, because the client forbids calls (`tool_choice: none`), which some servers do
-    /// not read.
+    /// Every tool is withheld, because the client forbids calls. Some servers ignore `tool_choice:
+    /// none`.
     Forbidden,
 }
 
-/// Longest name of a tool, in bytes. A longer text is no name; the Messages API allows 128 letters.
+/// Maximum length of a tool's name, in bytes. A longer text cannot be a name; the Messages API
+/// allows 128 characters.
 pub(crate) const NAME_BYTES_MAX: usize = 512;
 
-/// Tools that were sent to the upstream, and deferred tools.
+/// Tools that were sent to the upstream, and deferred tools, which were not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tools {
     pub(crate) sent: Vec<Tool>,
-    /// Tools with `defer_loading` that nothing has loaded, so they were not sent. A model that
-    /// knows their names may call them all the same.
+    /// Tools with `defer_loading` that no tool search has loaded yet, so they were not sent. A
+    /// model that knows their names may call them nevertheless.
     pub(crate) deferred: Vec<Tool>,
 }
 
-/// Tool with its two names, one for the upstream and one for the client.
+/// Tool with its two names: the upstream's and the client's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tool {
-    /// Name of the tool for the upstream.
+    /// Name of the tool in the upstream's request.
     pub outgoing: String,
-    /// Name of the tool for the client.
+    /// Name of the tool in the client's request.
     pub name: String,
-    /// Toolset of the client's of which the tool is a member (`computer`, `browser`).
+    /// Client's toolset that the tool is a member of (`computer`, `browser`).
     pub toolset: Option<&'static str>,
-    /// Position of the tool among the client's `tools`, if it is one of them by itself.
+    /// Index of the tool in the client's `tools`; `None` for a member of a toolset.
     pub place: Option<usize>,
-    /// JSON Schema of the input, kept only where the answer needs it: tool calls written as text,
-    /// inputs that are checked or mended.
+    /// JSON Schema of the input. It is kept only to read tool calls written as text, and to check
+    /// or repair inputs.
     pub schema: Option<Arc<str>>,
 }
 
 impl Tools {
-    /// Adds a tool that was sent.
+    /// Adds a tool that was sent to the upstream.
     pub fn push(&mut self, tool: Tool) {
         self.sent.push(tool);
     }
 
-    /// Returns the client's name of a tool that the upstream knows by another name.
+    /// Returns the client's name of a tool for which the upstream has another name.
     pub(crate) fn client_name(&self, outgoing: &str) -> Option<&str> {
         let is_renamed = |tool: &Tool| tool.outgoing != tool.name;
         if !self.sent.iter().any(is_renamed) {
@@ -227,17 +230,17 @@ impl Tools {
         tool.map(|tool| tool.name.as_str())
     }
 
-    /// Adds a tool that was not sent, because nothing has loaded it.
+    /// Adds a tool that was not sent to the upstream, because no tool search has loaded it.
     pub fn push_deferred(&mut self, tool: Tool) {
         self.deferred.push(tool);
     }
 
-    /// Returns the tools that were sent, in the order of the request.
+    /// Returns the tools that were sent to the upstream, in the order of the request.
     pub fn iter(&self) -> impl Iterator<Item = &Tool> {
         self.sent.iter()
     }
 
-    /// Returns true if no tools were sent.
+    /// Returns true if no tools were sent to the upstream.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.sent.is_empty()

@@ -1,8 +1,8 @@
-//! Cursor over a request's body, shared by the readers of all its parts. It counts unknown members,
-//! and gives an error the path of its place.
+//! Cursor over a request's body, shared by the readers of all its parts. Unknown members are
+//! counted, and errors get the JSON path of the wrong value.
 //!
-//! Nobody carries paths around while reading. The place of an error is known as an offset, and the
-//! path to an offset is found by walking the body once more, which only happens for errors.
+//! No path is kept while reading. An error has a byte offset only, and the path to that offset is
+//! found by reading the body once more. The second reading happens only for errors.
 
 use std::borrow::Cow;
 
@@ -12,10 +12,10 @@ use crate::model::CacheMark;
 use crate::model::limits::{self, Counted, Many};
 use crate::observe::warning::Warnings;
 
-/// Result of reading a value. The reader's position is the place of an error.
+/// Result of reading a value. For an error, the reader's position is that of the wrong value.
 pub(crate) type Read<T> = Result<T, json::Error>;
 
-/// Body that is being read.
+/// Request body that is being read, with the state of its reading.
 pub(crate) struct Source<'a, 'w> {
     pub(crate) body: &'a str,
     pub(crate) reader: Reader<'a>,
@@ -23,11 +23,11 @@ pub(crate) struct Source<'a, 'w> {
     /// Number of blocks so far that have a `cache_control`.
     pub(crate) breakpoints: usize,
     counted: Counted,
-    /// Error that has its path already. It takes the place of the error that stops the reading.
+    /// Error with its JSON path already included. It replaces the error that stops the reading.
     refused: Option<Error>,
 }
 
-/// Reads the whole of `body` with `read`, and gives errors their paths.
+/// Reads the whole `body` with `read`, and adds JSON paths to errors.
 pub(crate) fn read_body<'a, T>(
     body: &'a str,
     warnings: &mut Warnings,
@@ -61,7 +61,7 @@ impl<'a> Source<'a, '_> {
         let path = path_at(self.body, self.reader.offset());
         match (path.as_str(), error.path()) {
             ("", "") => {
-                // Its first letter alone showed which kind of value it is.
+                // The first character alone showed what kind of value the body is.
                 let mut reader = Reader::of(self.body);
                 match reader.skip().and_then(|_| reader.end()) {
                     Ok(()) => Error::invalid(format!("The request body: {}", error.reason())),
@@ -73,8 +73,8 @@ impl<'a> Source<'a, '_> {
         }
     }
 
-    /// Reads an object. `member` is called with the name of each member that is not null; it reads
-    /// the value, or says that it does not know the name.
+    /// Reads an object, and calls `member` with the name of each member that is not null. `member`
+    /// reads the value and returns true, or returns false if the name is unknown.
     pub(crate) fn object(
         &mut self,
         mut member: impl FnMut(&mut Self, &str) -> Read<bool>,
@@ -82,7 +82,7 @@ impl<'a> Source<'a, '_> {
         self.members(false, &mut member)
     }
 
-    /// Reads the members of an object whose `type` [`Source::tag`] has read.
+    /// Reads the members of an object whose `type` was already read by [`Source::tag`].
     pub(crate) fn tagged(
         &mut self,
         mut member: impl FnMut(&mut Self, &str) -> Read<bool>,
@@ -90,7 +90,8 @@ impl<'a> Source<'a, '_> {
         self.members(true, &mut member)
     }
 
-    /// Reads the members of an object. Not generic, because there are some forty kinds of objects.
+    /// Reads the members of an object. The function is not generic, because about forty kinds of
+    /// objects would each get a copy of the code.
     fn members(
         &mut self,
         tagged: bool,
@@ -118,7 +119,7 @@ impl<'a> Source<'a, '_> {
         Ok(())
     }
 
-    /// Counts the member `key` of the object that starts at `start`.
+    /// Counts the unknown member `key` of the object that starts at byte `start`.
     fn unknown_field(&mut self, start: usize, key: &str) -> Read<()> {
         let path = if self.warnings.strict() { path_at(self.body, start) } else { String::new() };
         self.warnings.unknown_field(&path, key).map_err(|error| {
@@ -127,7 +128,7 @@ impl<'a> Source<'a, '_> {
         })
     }
 
-    /// Counts one more item of the kind `many`, in the value that starts at `start`.
+    /// Counts one more item of the kind `many`, in the value that starts at byte `start`.
     #[inline]
     pub(crate) fn count(&mut self, many: Many, start: usize) -> Read<()> {
         if self.counted.is_exceeded_by(many) {
@@ -142,7 +143,7 @@ impl<'a> Source<'a, '_> {
         json::Error::value("")
     }
 
-    /// Reads an array of things that are counted, calling `element` for each.
+    /// Reads an array whose elements are counted, and calls `element` for each element.
     pub(crate) fn array(
         &mut self,
         many: Many,
@@ -162,14 +163,13 @@ impl<'a> Source<'a, '_> {
         Ok(())
     }
 
-    /// Reads a string into `place`. Returns true, as all such readers do, because the member is
-    /// known.
+    /// Reads a string into `place`. Returns true for a known member, as all these readers do.
     pub(crate) fn string(&mut self, place: &mut Option<Str<'a>>) -> Read<bool> {
         *place = Some(self.reader.string()?);
         Ok(true)
     }
 
-    /// Reads a string into `place`, decoded.
+    /// Reads a string into `place`, with its JSON escapes decoded.
     pub(crate) fn word(&mut self, place: &mut Option<Cow<'a, str>>) -> Read<bool> {
         *place = Some(self.reader.string()?.decode());
         Ok(true)
@@ -180,25 +180,25 @@ impl<'a> Source<'a, '_> {
         Ok(true)
     }
 
-    /// Reads any value as JSON text.
+    /// Reads any value into `place`, as JSON text.
     pub(crate) fn raw(&mut self, place: &mut &'a str) -> Read<bool> {
         *place = self.reader.skip()?;
         Ok(true)
     }
 
-    /// Passes over a value that is not used, whatever it is.
+    /// Skips a value of any type that is not used.
     pub(crate) fn skip(&mut self) -> Read<bool> {
         self.reader.skip()?;
         Ok(true)
     }
 
-    /// Notes that the member is present, and skips its value.
+    /// Records that the member is present, and skips its value.
     pub(crate) fn given(&mut self, place: &mut bool) -> Read<bool> {
         *place = true;
         self.skip()
     }
 
-    /// Reads an object as JSON text that can be counted or copied without its white space.
+    /// Reads an object as JSON text that can be measured or copied without its white space.
     pub(crate) fn raw_object(&mut self, place: &mut Option<Raw<'a>>) -> Read<bool> {
         self.expect(ValueKind::Object)?;
         *place = Some(self.reader.raw()?);
@@ -218,17 +218,17 @@ impl<'a> Source<'a, '_> {
         }
     }
 
-    /// Checks that a value that is not used has its type.
+    /// Checks the type of a value, and skips the value.
     pub(crate) fn ignore(&mut self, kind: ValueKind) -> Read<bool> {
         self.raw_of(kind)?;
         Ok(true)
     }
 
-    /// Reads a whole number that is not negative; errors have the real API's words.
+    /// Reads a whole number that is not negative. Errors have the wording of the real API.
     pub(crate) fn whole_number(&mut self, place: &mut Option<u64>) -> Read<bool> {
         let is_number = self.reader.kind()? == ValueKind::Number;
         let text = if is_number { self.reader.clone().number()? } else { "" };
-        // Clients that know no integers write `4096.0`.
+        // Clients written in languages without integers send `4096.0`.
         let whole =
             || json::Number::read(text).filter(|it| it.is_whole()).and_then(|it| it.whole_part());
         match text.parse().or_else(|error| whole().filter(|it| *it < 1 << 53).ok_or(error)) {
@@ -244,15 +244,15 @@ impl<'a> Source<'a, '_> {
         }
     }
 
-    /// Returns true if the next value is a negative number, outside of strict mode: LangChain.js
-    /// and n8n write -1 for a setting without a value.
+    /// Returns true if the next value is a negative number, outside of strict mode. LangChain.js
+    /// and n8n write -1 for an unset setting.
     pub(crate) fn is_unset(&self) -> bool {
         let number = self.reader.clone().number();
         !self.warnings.strict() && number.is_ok_and(|number| number.starts_with('-'))
     }
 
-    /// Returns the `type` of the next object, wherever it stands in the object: some clients write
-    /// it last. Nothing is consumed.
+    /// Returns the member `type` of the next object, at any position in the object: some clients
+    /// write it last. The reader's position does not change.
     pub(crate) fn tag(&mut self) -> Read<Str<'a>> {
         if self.reader.kind()? != ValueKind::Object {
             self.reader.begin_object()?;
@@ -268,7 +268,7 @@ impl<'a> Source<'a, '_> {
         Err(missing("type"))
     }
 
-    /// Reads the `cache_control` of a block, and knows no other member.
+    /// Reads the `cache_control` of a block; returns false for any other member.
     pub(crate) fn cacheable(&mut self, key: &str, cached: &mut Option<CacheMark>) -> Read<bool> {
         if key != "cache_control" {
             return Ok(false);
@@ -278,7 +278,7 @@ impl<'a> Source<'a, '_> {
         Ok(true)
     }
 
-    /// Reads the value of a `cache_control`; Claude Code and its SDK send a `scope`:
+    /// Reads the value of a `cache_control`, to which Claude Code and its SDK add a `scope`:
     /// `{"type": "ephemeral", "ttl"?: "5m" | "1h", "scope"?: "global"}`.
     pub(crate) fn cache_control(&mut self) -> Read<CacheMark> {
         let mut mark = CacheMark::default();
@@ -295,12 +295,13 @@ impl<'a> Source<'a, '_> {
     }
 }
 
-/// Returns the error `PATH.key: Field required`. The reader must stand at the object.
+/// Returns the error `PATH.key: Field required`. The reader must be at the object that lacks the
+/// member.
 pub(crate) fn missing(key: &str) -> json::Error {
     json::Error::value("Field required").in_key(key)
 }
 
-/// Returns the value of the member `key`, or the error that it is missing.
+/// Returns the value of the member `key`, or the error that the member is missing.
 pub(crate) fn required<T>(value: Option<T>, key: &str) -> Read<T> {
     value.ok_or_else(|| missing(key))
 }
@@ -309,21 +310,21 @@ pub(crate) fn expected(what: &str, found: ValueKind) -> json::Error {
     json::Error::value(format!("expected {what}, but found {}", found.name()))
 }
 
-/// Returns the real API's words for a `type` that it does not know. The tag is cut: it can be
-/// anything.
+/// Returns the real API's error message for an unknown `type`. The value is truncated, because a
+/// client can send any text.
 #[must_use]
 pub(crate) fn unknown_tag(tag: &str) -> String {
     let tag: String = tag.chars().take(64).collect();
     format!("Input tag '{tag}' found using 'type' does not match any of the expected tags")
 }
 
-/// Returns the error for a `type` that is none of the `known` ones.
+/// Returns the error for a `type` that is not among the `known` ones.
 pub(crate) fn bad_tag(tag: Str<'_>, known: &str) -> json::Error {
     json::Error::value(format!("{}: {known}", unknown_tag(&tag.decode())))
 }
 
-/// Returns the path of the innermost value that contains `offset`, as a client would write it:
-/// `messages[3].content[0]`. Empty for the whole body.
+/// Returns the JSON path of the innermost value that contains byte `offset`, such as
+/// `messages[3].content[0]`. The path of the whole body is empty.
 #[must_use]
 pub(crate) fn path_at(body: &str, offset: usize) -> String {
     let mut path = String::new();
@@ -338,8 +339,8 @@ pub(crate) fn path_at(body: &str, offset: usize) -> String {
     path
 }
 
-/// Returns the member or element of the next value that contains `offset`, and a reader that stands
-/// at it.
+/// Returns the name or index of the child of the next value that contains byte `offset`, and a
+/// reader positioned at that child.
 fn step_towards<'a>(reader: &mut Reader<'a>, offset: usize) -> Option<(String, Reader<'a>)> {
     let object = match reader.kind().ok()? {
         ValueKind::Object => {
@@ -366,7 +367,7 @@ fn step_towards<'a>(reader: &mut Reader<'a>, offset: usize) -> Option<(String, R
             return None;
         }
         let inner = reader.clone();
-        // Where the rest of the body is broken, the error that is looked for came before that.
+        // If the body is malformed further on, the error at `offset` came earlier.
         if reader.skip().is_err() || offset <= reader.offset() {
             return Some((step, inner));
         }

@@ -19,12 +19,12 @@ use crate::StopReason;
 use crate::error::Error;
 use crate::text::words;
 
-/// Facts about an answer at its end, from which its `stop_reason` follows.
+/// Facts about a finished answer that determine its `stop_reason`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Facts<'a> {
     /// Last `finish_reason` that the upstream sent.
     pub(crate) finish_reason: Option<&'a str>,
-    /// True if the model refused in words.
+    /// True if the model refused with a message.
     pub(crate) refused: bool,
     /// True if the answer has a `tool_use` block.
     pub(crate) has_tool_use: bool,
@@ -34,11 +34,11 @@ pub(crate) struct Facts<'a> {
     pub(crate) at_stop_sequence: bool,
 }
 
-/// DashScope's `finish_reason` for a failure. The text beside it says what failed; it is not the
-/// model's.
+/// DashScope's `finish_reason` for a failure. The text in the same chunk is an error message, and
+/// not the model's answer.
 const TOLD_IN_TEXT: &str = "error_finish";
 
-/// Meaning of a `finish_reason`.
+/// Meaning of an upstream's `finish_reason`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Meaning {
     Normal,
@@ -54,7 +54,7 @@ impl Meaning {
         match &*bare(word) {
             "" | "stop" | "eos" | "eos_token" | "end_turn" | "stop_sequence" | "tool_calls"
             | "tool_call" | "tool_use" | "function_call" | "complete" | "normal" => Self::Normal,
-            // Of OpenAI, Messages, Zhipu, Bedrock, Gemini and Cohere, in this order.
+            // Values of OpenAI, Messages, Zhipu, Bedrock, Gemini and Cohere, in this order.
             "content_filter"
             | "content_policy_violation"
             | "refusal"
@@ -83,7 +83,7 @@ impl Meaning {
             | "error"
             | "abort"
             | "aborted"
-            // vLLM gives up an answer that goes round in circles.
+            // vLLM stops an answer that repeats itself endlessly.
             | "repetition"
             | "cancelled"
             | "canceled"
@@ -93,31 +93,33 @@ impl Meaning {
             | "server_error"
             | "network_error"
             | "insufficient_system_resource" => Self::Failure,
-            // Portkey's gateway tells the type of Claude's error so, in the middle of a call too.
+            // Portkey's gateway sends the type of Claude's error here, even in the middle of a
+            // call.
             word if word.ends_with("_error") => Self::Failure,
             _ => Self::Unknown,
         }
     }
 }
 
-/// Returns a word as the format spells it, without what some write around it.
+/// Returns a `finish_reason` in OpenAI's spelling, without the prefixes and explanations that some
+/// servers add.
 pub(crate) fn bare(word: &str) -> Cow<'_, str> {
-    // Nearly every answer ends with one of these, and is asked for it in many places.
+    // Fast path: nearly every answer ends with one of these, and this function is called often.
     if matches!(word, "stop" | "tool_calls" | "length") {
         return word.into();
     }
-    // Gemini says why: `content_filter: RECITATION`
+    // Gemini appends the reason: `content_filter: RECITATION`
     let word = words::split_once(word, ":").map_or(word, |(word, _)| word);
     let word = in_snake_case(word.trim());
-    // Google's enumerations are spelled with their name in front.
+    // Google's enumerations have the name of the type as a prefix.
     match word.strip_prefix("finish_reason_") {
         Some(word) => word.to_owned().into(),
         None => word,
     }
 }
 
-/// Returns a word such as `STOP`, `contentFilter` or `content-filter` in snake case, as the format
-/// spells it.
+/// Converts a `finish_reason` such as `STOP`, `contentFilter` or `content-filter` to snake case,
+/// OpenAI's spelling.
 fn in_snake_case(word: &str) -> Cow<'_, str> {
     if !word.bytes().any(|byte| byte == b'-' || byte.is_ascii_uppercase()) {
         return word.into();
@@ -134,39 +136,42 @@ fn in_snake_case(word: &str) -> Cow<'_, str> {
     snake.into()
 }
 
-/// Returns true if the answer broke off: there was no room for more, or a filter stopped it.
+/// Returns true if the `finish_reason` says that the answer was cut off, by a length limit or by a
+/// filter.
 pub(crate) fn is_cut_off(finish_reason: &str) -> bool {
     matches!(Meaning::of(finish_reason), Meaning::Length | Meaning::Window | Meaning::Refusal)
 }
 
-/// Returns true if a filter stopped the answer, or the model refused.
+/// Returns true if the `finish_reason` says that a filter stopped the answer, or that the model
+/// refused.
 pub(crate) fn is_refusal(finish_reason: &str) -> bool {
     Meaning::of(finish_reason) == Meaning::Refusal
 }
 
-/// Returns true if `word`, a limit or a refusal, stands although a normal end came `later`:
-/// gateways close an answer that a limit cut off with a `stop` of their own.
+/// Returns true if `word`, a limit or a refusal, outweighs the normal end `later`. Some gateways
+/// add a `stop` of their own to a cut-off answer.
 pub(crate) fn outlasts(word: &str, later: &str) -> bool {
     Meaning::of(later) == Meaning::Normal
         && matches!(Meaning::of(word), Meaning::Length | Meaning::Window | Meaning::Refusal)
 }
 
-/// Returns true if the word is no known `finish_reason`.
+/// Returns true if the `finish_reason` is unknown.
 pub(crate) fn is_unknown(finish_reason: &str) -> bool {
     Meaning::of(finish_reason) == Meaning::Unknown
 }
 
-/// Returns true if the model stopped for a tool call.
+/// Returns true if the `finish_reason` says that the model stopped for a tool call.
 pub(crate) fn says_call(finish_reason: &str) -> bool {
     matches!(&*bare(finish_reason), "tool_calls" | "tool_call" | "tool_use" | "function_call")
 }
 
-/// Returns true if the word says that the model failed.
+/// Returns true if the `finish_reason` says that the model failed.
 pub(crate) fn is_failure(finish_reason: &str) -> bool {
     Meaning::of(finish_reason) == Meaning::Failure
 }
 
-/// Returns true if the text beside the word says what failed, and is no part of the answer.
+/// Returns true if the `finish_reason` is that of DashScope's failures, whose text is an error
+/// message and no part of the answer.
 pub(crate) fn is_told_in_text(finish_reason: &str) -> bool {
     in_snake_case(finish_reason) == TOLD_IN_TEXT
 }
@@ -174,7 +179,8 @@ pub(crate) fn is_told_in_text(finish_reason: &str) -> bool {
 /// Returns the `stop_reason` of an answer.
 ///
 /// # Errors
-/// The model failed without saying anything.
+///
+/// The model failed, or stopped with an unknown `finish_reason` and without content.
 pub(crate) fn of(facts: Facts<'_>) -> Result<StopReason, Error> {
     let word = facts.finish_reason.unwrap_or_default();
     let meaning = Meaning::of(word);
@@ -195,7 +201,7 @@ fn stopped(word: &str) -> Error {
     Error::misbehaved(message(word))
 }
 
-/// Returns the error message for an answer that stopped with this word.
+/// Returns the error message for an answer that stopped with the `finish_reason` `word`.
 pub(crate) fn message(word: &str) -> String {
     let word: String = word.chars().filter(|letter| !letter.is_control()).take(64).collect();
     format!("Upstream stopped: {word}")

@@ -1,9 +1,9 @@
-//! Tools of a request: definitions, the choice among them, and changes in mid conversation.
+//! Tools of a request: definitions, `tool_choice`, and changes in mid conversation.
 //!
-//! All kinds of tools share one wide struct: the `type` that tells them apart may come last, and
-//! kinds are added with every release of the API, so which fields belong to which kind is no matter
-//! of reading. Absent and `null` are the same. A Chat Completions tool (`type: "function"`) is read
-//! as well: clients that speak both protocols mix them up.
+//! One struct holds the members of all kinds of tools: the `type` that tells them apart may come
+//! last, and the API adds kinds with every release. So the reader does not check which members
+//! belong to which kind. Absent and `null` are the same. A Chat Completions tool (`type:
+//! "function"`) is read as well, because clients that speak both protocols mix them up.
 
 use std::borrow::Cow;
 
@@ -13,20 +13,20 @@ use crate::json::{self, Raw, Str, ValueKind};
 use crate::json_schema::Found;
 use crate::model::limits::Many;
 
-/// Element of `tools`, or the `definition` of an added tool.
+/// Element of `tools`, or the `definition` of a tool added in mid conversation.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ToolDefinition<'a> {
     /// Byte offset of the definition in the request's body.
     pub at: usize,
-    /// `type`; empty if absent, which means a custom tool.
+    /// Member `type`; empty if absent, which means a custom tool.
     pub tool_type: Cow<'a, str>,
-    /// `name`, for a Chat Completions tool that of its function.
+    /// Member `name`; for a Chat Completions tool, the name of its function.
     pub name: Option<Cow<'a, str>>,
     /// Member `description` of the tool.
     pub description: Option<Str<'a>>,
-    /// `input_schema`, an object; for a Chat Completions tool the `parameters`.
+    /// Member `input_schema`, an object; for a Chat Completions tool, the member `parameters`.
     pub input_schema: Option<Raw<'a>>,
-    /// Findings about `input_schema`.
+    /// Findings about `input_schema`, such as parts that an upstream refuses.
     pub found: Found,
     /// Member `cache_control`: mark up to which the prompt is to be cached.
     pub cached: Option<CacheMark>,
@@ -34,17 +34,17 @@ pub(crate) struct ToolDefinition<'a> {
     pub strict: bool,
     /// Member `defer_loading`: true if the tool is shown to the model only after a tool search.
     pub defer_loading: bool,
-    /// True if `allowed_callers` are given, and the model itself is none of them.
+    /// True if `allowed_callers` is present and excludes the model itself.
     pub uncallable: bool,
-    /// Members that few tools have. A definition may be three bytes long, and a request have
-    /// thousands.
+    /// Members that few tools have. They are boxed, because a request can have thousands of tools
+    /// that are only three bytes of JSON.
     rare: Option<Box<Rare<'a>>>,
 }
 
-/// Members of a web search that few of them have.
+/// Members of a web search tool that are seldom used.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Search<'a> {
-    /// `user_location`, an object.
+    /// Member `user_location`, as the JSON text of an object.
     pub user_location: Option<&'a str>,
     /// Member `allowed_domains`, as JSON text.
     pub allowed_domains: Option<&'a str>,
@@ -52,7 +52,7 @@ pub(crate) struct Search<'a> {
     pub max_uses: Option<u64>,
 }
 
-/// Members of an MCP toolset, as they were written.
+/// Members of an MCP toolset, as JSON text.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct McpToolset<'a> {
     /// Member `mcp_server_name`, as JSON text.
@@ -76,35 +76,36 @@ pub(crate) struct Computer {
     pub enable_zoom: bool,
 }
 
-/// Members of a definition that few tools have.
+/// Members of a tool definition that few tools have.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rare<'a> {
-    /// `input_examples`, each an object.
+    /// Member `input_examples`, each the JSON text of an object.
     pub input_examples: Vec<Raw<'a>>,
-    /// Members that only a computer has.
+    /// Members that only a computer tool has.
     computer: Option<Box<Computer>>,
-    /// `max_characters` (text editor)
+    /// Member `max_characters` of the text editor tool.
     pub max_characters: Option<u64>,
-    /// `configs` of a toolset, in their order.
+    /// Member `configs` of a toolset, in the client's order.
     pub configs: Vec<MemberConfig>,
-    /// Members that only a web search has.
+    /// Members that only a web search tool has.
     search: Option<Box<Search<'a>>>,
     /// Members that only an MCP toolset has.
     mcp: Option<Box<McpToolset<'a>>>,
-    /// Limits of a server tool that are given: `max_uses`, `allowed_domains` and the like.
+    /// Names of the server tool's members that the client set, such as `max_uses` or
+    /// `allowed_domains`.
     pub limits: Vec<&'static str>,
-    /// `function` of a Chat Completions tool, an object.
+    /// Member `function` of a Chat Completions tool, an object.
     pub function: Option<Raw<'a>>,
 }
 
-/// Settings of one member of a toolset.
+/// Settings of one tool in a toolset.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct MemberConfig {
-    /// Name of the member.
+    /// Name of the tool in the toolset.
     pub name: String,
-    /// Member `enabled`: whether the model may use this member.
+    /// Member `enabled`: true if the model may use this tool of the toolset.
     pub enabled: Option<bool>,
-    /// Member `defer_loading`: true if this member is shown only after a tool search.
+    /// Member `defer_loading`: true if this tool of the toolset is shown only after a tool search.
     pub defer_loading: bool,
 }
 
@@ -135,7 +136,7 @@ impl<'a> ToolDefinition<'a> {
         source.object(|source, key| tool.read_member(source, key))?;
         let is_named = tool.name.is_some() || !tool.tool_type.is_empty();
         if !is_named && tool.input_schema.is_none() && tool.rare.is_none() {
-            // There can be many of three bytes.
+            // A request can have many such tools of three bytes, so the error points to the tool.
             source.reader = start;
             return Err(missing("name"));
         }
@@ -180,7 +181,7 @@ impl<'a> ToolDefinition<'a> {
                 let ttl = json::member(source.reader.skip()?, "ttl").and_then(json::string);
                 self.cached = Some(CacheMark::of(&ttl.unwrap_or_default().decode()));
             }
-            // What cannot be passed on, and changes nothing in what the model may answer.
+            // The member cannot be passed on, and does not change what the model may answer.
             "eager_input_streaming" => return source.skip(),
             _ => {
                 let Some(limit) = SERVER_TOOL_LIMITS.iter().find(|limit| **limit == key) else {
@@ -204,7 +205,8 @@ impl<'a> ToolDefinition<'a> {
         Ok(true)
     }
 
-    /// Takes from `function` what is needed of any tool.
+    /// Reads `function` of a Chat Completions tool: the name and the schema, and the whole as JSON
+    /// text.
     fn read_function(&mut self, source: &mut Source<'a, '_>) -> Read<()> {
         let mut function = source.reader.clone();
         source.object(|source, key| match key {
@@ -218,7 +220,7 @@ impl<'a> ToolDefinition<'a> {
 }
 
 impl<'a> Rare<'a> {
-    /// Returns the members that only a computer has.
+    /// Returns the members that only a computer tool has.
     pub(crate) fn computer(&self) -> Computer {
         self.computer.as_deref().copied().unwrap_or_default()
     }
@@ -227,7 +229,7 @@ impl<'a> Rare<'a> {
         self.computer.get_or_insert_default()
     }
 
-    /// Returns the members that only a web search has.
+    /// Returns the members that only a web search tool has.
     pub(crate) fn search(&self) -> Search<'a> {
         self.search.as_deref().copied().unwrap_or_default()
     }
@@ -288,7 +290,7 @@ impl MemberConfig {
     }
 }
 
-/// Names of the fields of server tools and of MCP toolsets, beside the common fields.
+/// Names of members that only server tools and MCP toolsets have.
 const SERVER_TOOL_LIMITS: [&str; 14] = [
     "max_uses",
     "allowed_domains",
@@ -309,22 +311,22 @@ const SERVER_TOOL_LIMITS: [&str; 14] = [
 /// Value of a request's `tool_choice`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ToolChoice<'a> {
-    /// `type` and `name`
+    /// Members `type` and `name` of `tool_choice`.
     pub mode: ChoiceMode<'a>,
     /// Member `disable_parallel_tool_use`: true if the model may call at most one tool.
     pub disable_parallel_tool_use: bool,
 }
 
-/// Choice among the tools: `type` and `name` of `tool_choice`.
+/// Choice among the tools: the members `type` and `name` of `tool_choice`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ChoiceMode<'a> {
-    /// The model calls tools or does not, as it chooses.
+    /// Choice `auto`: the model decides whether to call tools.
     Auto,
-    /// The model must call a tool.
+    /// Choice `any`: the model must call a tool.
     Any,
-    /// The model must call the tool of this name.
+    /// Choice `tool`: the model must call the tool of this name.
     Tool(Cow<'a, str>),
-    /// The model must not call a tool.
+    /// Choice `none`: the model must not call a tool.
     None,
 }
 
@@ -349,38 +351,38 @@ impl<'a> ToolChoice<'a> {
     }
 }
 
-/// A `tool_addition` or `tool_removal`: a change of the tools in mid conversation.
+/// Content of a block `tool_addition` or `tool_removal`: a change of the tools in mid conversation.
 #[derive(Clone, Debug)]
 pub(crate) enum ToolChange<'a> {
-    /// A tool of `tools` is offered from this message on.
+    /// Offers a tool of `tools` from this message on.
     Add(Reference<'a>),
-    /// A tool is no longer offered from this message on.
+    /// Withdraws a tool from this message on.
     Remove(Reference<'a>),
-    /// A tool that is not in `tools` is offered from this message on.
+    /// Offers a tool that is not in `tools` from this message on.
     Define(Box<ToolDefinition<'a>>),
 }
 
-/// Reference to a tool of the request.
+/// Reference to a tool of the request, in a change of the tools.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Reference<'a> {
     /// Byte offset of the reference in the request's body.
     pub at: usize,
-    /// Tool that the reference names.
+    /// Tool that is referenced.
     pub target: Target<'a>,
 }
 
 /// Tool that a reference names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Target<'a> {
-    /// Tool, by its name.
+    /// Tool with this name.
     Tool(Cow<'a, str>),
     /// Tool of an MCP server, or all tools of the server.
     Mcp,
 }
 
 impl<'a> ToolChange<'a> {
-    /// Reads the value of `tool` in a `tool_addition` block, or (`addition` is false) in a
-    /// `tool_removal` block.
+    /// Reads the member `tool` of a `tool_addition` block, or of a `tool_removal` block if
+    /// `addition` is false.
     pub(crate) fn read(source: &mut Source<'a, '_>, addition: bool) -> Read<Self> {
         source.reader.kind()?;
         let at = source.reader.offset();

@@ -1,22 +1,22 @@
-//! Look-up of the tool that a model means by a name that it wrote.
+//! Look-up of the tool that a model means by the name in its call.
 //!
-//! Models garble names: they keep the markup of their templates around them, and spell them as they
-//! like. n8n silently drops a call whose name is not exactly a tool's, and asks again for ever.
+//! Models garble names: they add markup of their chat templates, or change the spelling. n8n
+//! silently drops a call whose name is not exactly a tool's, and repeats the request endlessly.
 
 use super::request_context::{Tool, Tools, Withheld};
 use crate::text::words;
 
 impl Tools {
-    /// Returns the tool that an upstream means by `name`: the tool of that name, else the only tool
-    /// whose name differs from it by case, spaces, `_` and `-` alone.
+    /// Returns the tool that an upstream means by `name`: preferably the tool of exactly that name.
+    /// Otherwise it is the only tool whose name differs just in case, spaces, `_` and `-`.
     pub(crate) fn meant_by(&self, name: &str) -> Option<&Tool> {
         meant_by(&self.sent, name).or_else(|| meant_by(&self.deferred, name))
     }
 }
 
 impl Withheld {
-    /// Returns true if a call of `name` goes no further. The name may be spelt in another way, as
-    /// that of any other tool, unless it is the name of one of the `tools` that were sent.
+    /// Returns true if calls of `name` are not passed on to the client. A withheld name also
+    /// matches in another spelling, unless one of the sent `tools` has that name.
     pub(crate) fn holds(&self, name: &str, tools: &Tools) -> bool {
         match self {
             Self::Nothing => false,
@@ -52,16 +52,16 @@ fn meant_by<'t>(tools: &'t [Tool], name: &str) -> Option<&'t Tool> {
         .or_else(|| bare.and_then(alike))
 }
 
-/// Namespaces of functions in the markup of models. Some models write the namespace before the
-/// name; Kimi and gpt-oss leave it out in long contexts.
+/// Namespaces that models write before a function's name. Kimi and gpt-oss leave them out in long
+/// contexts.
 const PREFIXES: [&str; 4] = ["functions.", "default_api.", "default_api:", "tools."];
 
-/// Returns a name without what models write around it: quotes (Qwen), a tag or control token behind
-/// it (GLM, gpt-oss, Mistral), and the number of the call (Kimi).
+/// Returns a name without markup that models add: quotes (Qwen), a trailing tag or control token
+/// (GLM, gpt-oss, Mistral), the number of the call (Kimi).
 fn without_markup(name: &str) -> &str {
     let name = without_tag(name).trim();
     let name = name.strip_prefix('"').and_then(|name| name.strip_suffix('"')).unwrap_or(name);
-    // With an input behind it, that is no name.
+    // If an input follows `[ARGS]`, the text is not a name.
     let name = name.strip_suffix("[ARGS]").unwrap_or(name).trim();
     match words::rsplit_once(name, b':') {
         Some((before, number))
@@ -73,8 +73,8 @@ fn without_markup(name: &str) -> &str {
     }
 }
 
-/// Returns a name without one tag that ends behind it, or a control token. With more behind it, an
-/// input is lost.
+/// Returns a name without one trailing closing tag or control token. A name with more text after it
+/// is kept, so that an input in that text is not lost.
 fn without_tag(name: &str) -> &str {
     let before = words::before(name, b"<");
     let tag = name.get(before.len()..).unwrap_or_default();

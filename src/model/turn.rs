@@ -1,55 +1,55 @@
-//! Turns: what both sides of a conversation say, in no protocol's form.
+//! Turns of a conversation, independent of the wire protocol.
 //!
-//! A turn is everything that one side says until the other one speaks, but a message of the
-//! assistant's with calls is a turn of its own. Tool results stand apart from the rest of a user's
-//! turn, because Chat Completions wants them first and as messages of their own.
+//! A turn is all that one side says until the other side speaks, but an assistant message with tool
+//! calls is a turn of its own. Tool results are kept separate in a user's turn, because Chat
+//! Completions wants them first and as messages of their own.
 
 use super::{Block, ToolResult, ToolUse};
 use crate::json::Str;
 
-/// Turn of one side of a conversation.
+/// Turn of the user or the assistant, or a system message between turns.
 #[derive(Debug)]
 pub(crate) enum Turn<'a> {
-    /// Turn of the user: everything until the assistant speaks, with the results of the calls in
+    /// Turn of the user: all messages until the assistant speaks, with the results of the calls in
     /// the turn before.
     User(User<'a>),
-    /// Turn of the assistant. If it has no calls, a turn with calls can follow. If it is several
-    /// messages of the client's, a [`Block::Note`] stands between them.
+    /// Turn of the assistant. A turn without calls can be followed by a turn with calls. A
+    /// [`Block::Note`] separates the client's messages in one turn.
     Assistant(Vec<Block<'a>>),
-    /// Texts of a system message in mid conversation that stays where it is.
+    /// Texts of a system message in mid conversation that keeps its position.
     System(Vec<Str<'a>>),
 }
 
-/// A turn of the user.
+/// Content of a user's turn.
 #[derive(Debug, Default)]
 pub(crate) struct User<'a> {
-    /// Results of the calls in the turn before.
+    /// Results of the tool calls in the assistant's turn before.
     pub results: Vec<ToolResult<'a>>,
-    /// Parts of the turn that are not tool results.
+    /// Parts of the user's turn that are not tool results.
     pub items: Vec<UserPart<'a>>,
 }
 
-/// A part of a user's turn that is not a tool result.
+/// Part of a user's turn that is not a tool result.
 #[derive(Debug)]
 pub(crate) enum UserPart<'a> {
-    /// Block as the client wrote it.
+    /// Block from the client's request.
     Block(Block<'a>),
-    /// Texts of a system message that stood in the user's turn.
+    /// Texts of a system message that the client put within the user's turn.
     System(Vec<Str<'a>>),
     /// Summary of messages that were compacted.
     Summary(Str<'a>),
-    /// Tool result without a call.
+    /// Tool result without a matching call.
     Orphan(ToolResult<'a>),
-    /// Call and its result, which are written as words in this place.
+    /// Tool call and its result, which are written as plain text at this position.
     Done(Box<(ToolUse<'a>, ToolResult<'a>)>),
     /// System prompt, for models that have no role for it.
     SystemPrompt,
-    /// Placeholder for a late result that now stands with its call: [`MOVED`].
+    /// Placeholder for a late tool result that was moved next to its call: [`MOVED`].
     Moved,
 }
 
-/// Words of the user in place of a late result. Without them the last turn would be the model's
-/// own, and the model would go on with that.
+/// User's text in place of a tool result that was moved next to its call. Without this text the
+/// conversation would end with the model's turn, and the model would continue that turn.
 pub(crate) const MOVED: &str =
     "[The result of an earlier tool call has come. It stands with its call.]";
 
@@ -61,7 +61,7 @@ pub(crate) fn calls<'b, 'a>(blocks: &'b [Block<'a>]) -> impl Iterator<Item = &'b
     })
 }
 
-/// Returns true if the user begins, and no two of the assistant's turns are neighbours.
+/// Returns true if the user speaks first, and no two turns of the assistant are adjacent.
 pub(crate) fn alternates(turns: &[Turn<'_>]) -> bool {
     let mut spoke = true;
     turns.iter().filter(|turn| !matches!(turn, Turn::System(_))).all(|turn| {
@@ -70,8 +70,8 @@ pub(crate) fn alternates(turns: &[Turn<'_>]) -> bool {
     })
 }
 
-/// Returns the user's turn after the assistant's turn `at`, and its position. System messages may
-/// stand between them.
+/// Returns the user's turn after the assistant's turn at index `at`, and its index. System messages
+/// between the two are skipped.
 pub(crate) fn answer_to<'t, 'a>(turns: &'t [Turn<'a>], at: usize) -> Option<(usize, &'t User<'a>)> {
     let mut later = turns.iter().enumerate().skip(at.saturating_add(1));
     match later.find(|(_, turn)| !matches!(turn, Turn::System(_))) {
@@ -80,8 +80,8 @@ pub(crate) fn answer_to<'t, 'a>(turns: &'t [Turn<'a>], at: usize) -> Option<(usi
     }
 }
 
-/// Returns the blocks of the assistant's turn before the user's turn `at`, if there is one. System
-/// messages may stand between them.
+/// Returns the blocks of the assistant's turn before the user's turn at index `at`; empty if there
+/// is none. System messages between the two are skipped.
 pub(crate) fn blocks_before<'t, 'a>(turns: &'t [Turn<'a>], at: usize) -> &'t [Block<'a>] {
     let before = turns.get(..at).unwrap_or_default();
     match before.iter().rfind(|turn| !matches!(turn, Turn::System(_))) {

@@ -1,29 +1,29 @@
-//! Token counts, under all the names that servers give them.
+//! Token counts that upstreams report, under all the member names in use.
 
 use crate::json::{Error, Number, Reader, ValueKind};
 
-/// Token counts of an answer. `None` is unknown: servers send `null` for counts that they do not
-/// have yet.
+/// Token counts that an upstream reported. `None` means unknown: servers send `null` for counts
+/// that are not ready yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Usage {
-    /// Input tokens, including those of the cache.
+    /// Input tokens, including cached tokens.
     pub prompt: Option<u64>,
-    /// Input tokens without those of the cache, as the Messages API counts them; only from a server
-    /// that does not say `prompt`.
+    /// Input tokens without cached tokens, as the Messages API counts them; only from a server that
+    /// does not send `prompt_tokens`.
     pub input: Option<u64>,
-    /// Output tokens; for most servers they include those of reasoning.
+    /// Output tokens. Most servers include the reasoning tokens.
     pub completion: Option<u64>,
-    /// Sum of the tokens, as the server counts it.
+    /// Total number of tokens, as the server reports it.
     pub total: Option<u64>,
     /// Input tokens that were read from a cache.
     pub cache_read: Option<u64>,
     /// Input tokens that were written to a cache.
     pub cache_written: Option<u64>,
-    /// Output tokens of reasoning.
+    /// Output tokens spent on reasoning.
     pub reasoning: Option<u64>,
 }
 
-/// Counts from `*_details`, which take precedence over counts of the same name outside.
+/// Counts from the `*_details` objects. They take precedence over members of the same name outside.
 #[derive(Default)]
 struct Details {
     cached: Option<u64>,
@@ -32,7 +32,7 @@ struct Details {
 }
 
 impl Usage {
-    /// Reads a usage object; `None` if it is something else, or says nothing.
+    /// Reads a usage object. Returns `None` if the value is no object or has no counts.
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Option<Self>, Error> {
         if !reader.object_or_skip()? {
             return Ok(None);
@@ -85,16 +85,16 @@ impl Usage {
         Ok((usage != Self::default()).then_some(usage))
     }
 
-    /// Returns this report in place of an `earlier` one. Reports are totals, so the later one
-    /// holds; only counts that it leaves open are taken from before.
+    /// Merges this usage report with an `earlier` one. Reports are totals, so this report wins;
+    /// only its missing counts are filled from the earlier one.
     #[must_use]
     pub(crate) fn after(self, earlier: Option<Self>) -> Self {
         let Some(earlier) = earlier else { return self };
-        // Nothing costs nothing: zeros stand for counts that the server does not have here.
+        // Zeros in both counts mean that the server does not know them at this time.
         if self.prompt == Some(0) && matches!(self.completion, None | Some(0)) {
             return earlier;
         }
-        // Nor does a zero alone replace a count that is known.
+        // A zero alone does not replace a known count either.
         let is_known = |it: &Self| it.prompt.or(it.input).is_some_and(|tokens| tokens > 0);
         let cached = self.cache_read.or(self.cache_written).is_some_and(|tokens| tokens > 0);
         let has_input = is_known(&self)
@@ -117,7 +117,7 @@ impl Usage {
 fn written_slot<'w>(written: &'w mut [Option<u64>; 3], key: &str) -> Option<&'w mut Option<u64>> {
     let [write, creation, creation_input] = written;
     match key {
-        // The second is Requesty's.
+        // The second name is Requesty's.
         "cache_write_tokens" | "caching_tokens" => Some(write),
         // The second is new-api's.
         "cache_creation_tokens" | "cached_creation_tokens" | "created_cache_tokens" => {
@@ -150,10 +150,11 @@ impl Details {
     }
 }
 
-/// Reads a count or index, also one written as `3.0` or `"3"`; anything else counts as absent.
+/// Reads a count or an index, also if written as `3.0` or `"3"`. Any other value counts as absent.
 ///
 /// # Errors
-/// It is not JSON.
+///
+/// The value is not JSON.
 pub(crate) fn number(reader: &mut Reader<'_>) -> Result<Option<u64>, Error> {
     let text = match reader.kind()? {
         ValueKind::Number => reader.number()?,

@@ -1,8 +1,8 @@
-//! The line in the log: one JSON object for each exchange, the same on every host.
+//! The log line of an exchange: one JSON object, with the same fields on every host.
 //!
-//! It says what happened in names, counts and times. It never holds a prompt, a tool input or a
-//! credential: it is written from a [`Report`], which has none, and from a path without its query,
-//! because some clients put keys there.
+//! The line says what happened in names, counts and times. It never holds a prompt, a tool input or
+//! a credential. It is written from a [`Report`], which has none, and from a path without its
+//! query, because some clients put keys there.
 
 mod refused;
 
@@ -18,32 +18,34 @@ use crate::text::{harmless, words};
 
 pub use refused::RefusedLines;
 
-/// Longest text in a line that a client or upstream can choose, in bytes.
+/// Maximum length, in bytes, of a text in a log line that a client or an upstream chose.
 const TEXT_BYTES_MAX: usize = 100;
 
-/// Longest message of an upstream in the log, in bytes: a person must understand it.
+/// Maximum length, in bytes, of an upstream's error message in a log line. It is longer than for
+/// other texts, because a person must understand the message.
 const MESSAGE_BYTES_MAX: usize = 300;
 
-/// Bytes of most lines.
+/// Size, in bytes, that is enough for most log lines; the buffer's initial capacity.
 const LINE_BYTES: usize = 768;
 
-/// Facts about a request for its line in the log, from the host.
+/// Facts about a request that the host knows, for the log line of the exchange.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Request {
-    /// The method.
+    /// HTTP method of the request.
     pub method: String,
-    /// The path; its query is not logged.
+    /// Path of the request, without the query, which is not logged.
     pub path: String,
-    /// The time at which the request's head came.
+    /// Time at which the request's head arrived.
     pub began: Millis,
-    /// Status and upstream of an answer that was passed through.
+    /// Status and upstream of an answer that was passed through untranslated.
     pub passed: Option<(u16, String)>,
-    /// The host's own words: Envoy's `response_code_details`.
+    /// Description of the end by the host itself: Envoy's `response_code_details`.
     pub details: String,
 }
 
 impl Request {
-    /// Returns a request that began now, with as much of its texts as a line of the log has.
+    /// Returns the facts of a request that begins now, with texts cut to the length that a log line
+    /// may have.
     #[must_use]
     pub fn new(method: &str, path: &str, began: Millis) -> Self {
         let path = short(words::before(path, b"?#"));
@@ -67,19 +69,19 @@ word_enum! {
     }
 }
 
-/// Severity of a line in the log.
+/// Severity of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// An exchange as it should be, or one that its client spoilt.
+    /// Severity of an exchange that went well, or failed by the client's fault.
     Info,
-    /// An upstream failed.
+    /// Severity of an exchange that failed by the upstream's fault.
     Warn,
-    /// An operator must act.
+    /// Severity of an exchange that failed for a reason that the operator must fix.
     Error,
 }
 
 impl Level {
-    /// Returns the setting at which lines of this level are the least important ones.
+    /// Returns the least verbose setting `log` at which lines of this level are written.
     fn setting(self) -> Log {
         match self {
             Self::Info => Log::Info,
@@ -89,7 +91,7 @@ impl Level {
     }
 }
 
-/// Returns the severity of the line about a finished exchange.
+/// Returns the severity of the log line about a finished exchange.
 #[must_use]
 pub fn level(report: &Report) -> Level {
     match report.outcome {
@@ -103,8 +105,8 @@ pub fn level(report: &Report) -> Level {
     }
 }
 
-/// Writes the line of a finished exchange, or nothing where the setting `log` does not want it. At
-/// `debug` it also says what shape the request had.
+/// Returns the log line of a finished exchange, or `None` if the setting `log` excludes it. At
+/// `debug` the line also has the shape of the request.
 #[must_use]
 pub fn line(request: &Request, report: &Report, log: Log, now: Millis) -> Option<String> {
     let level = level(report).setting();

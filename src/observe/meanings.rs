@@ -1,16 +1,16 @@
-//! Meanings of warnings and guards: the one table from which the gateway's page and the tables of
-//! `docs/troubleshooting.md` and `docs/guards.md` are made.
+//! Meanings of warnings and guards. The gateway's page and the tables of `docs/troubleshooting.md`
+//! and `docs/guards.md` are made from this table.
 //!
 //! `CREOLE_WRITE=1 cargo test -p creole --test troubleshooting` writes the tables of the documents.
 
-/// Meaning of a warning or a guard, for a person who reads its code.
+/// Meaning of a warning or a guard, for a person who has found its code in a header or log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Meaning {
     /// Code of the warning in `x-creole-warnings`, or of the guard in `x-creole-guard`.
     pub code: &'static str,
     /// Description of what happened, in one line of plain text.
     pub what: &'static str,
-    /// Details and the cure, in Markdown for a page in `docs/`; empty if `what` says all.
+    /// Details and remedy, in Markdown for a page in `docs/`; empty if `what` is enough.
     pub more: &'static str,
 }
 
@@ -18,7 +18,7 @@ const fn row(code: &'static str, what: &'static str, more: &'static str) -> Mean
     Meaning { code, what, more }
 }
 
-/// Warnings that the core gives, by their codes.
+/// Meanings of the warnings that the core gives, sorted by code.
 pub const WARNINGS: &[Meaning] = &[
     row(
         "answer_empty",
@@ -336,7 +336,7 @@ pub const WARNINGS: &[Meaning] = &[
     ),
 ];
 
-/// Guards that can act, by their codes.
+/// Meanings of the guards that can act, sorted by code.
 pub const GUARDS: &[Meaning] = &[
     row(
         "breaker",

@@ -1,15 +1,17 @@
-//! Metrics: one table for all hosts, and the samples of one exchange.
+//! Metrics: one table of definitions for all hosts, and the samples of one exchange.
 //!
 //! A host keeps one [`Counters`] and gives the [`Sample`]s of each finished exchange to its
 //! platform: Prometheus, Envoy's statistics, Analytics Engine. Names and labels are the same
 //! everywhere.
 //!
-//! Labels are bounded, because each set of values costs memory for ever: upstreams, and models of
-//! the model map, are the operator's; a model's name that only the client knows counts once an
-//! upstream has answered for it, and only [`MODELS_MAX`] of them. All others are `other`. A name
-//! that is used less than a new one gives its label up, and the host removes what was counted under
-//! it ([`Counters::take_given_up`]). A host that cannot gives only [`GIVEN_MAX`] labels until its
-//! restart.
+//! Label values are bounded, because each set of values costs memory for ever. Upstreams and the
+//! entries of the model map are chosen by the operator. A model name that only the client chose
+//! becomes a label once an upstream has answered for it, and there are at most [`MODELS_MAX`] such
+//! labels. All other names are counted as `other`.
+//!
+//! If a new name is used more than an old name, the old name loses its label, and the host removes
+//! the label's counters ([`Counters::take_given_up`]). A host that cannot remove counters has at
+//! most [`GIVEN_MAX`] such labels until it restarts.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -19,25 +21,25 @@ use crate::Millis;
 use crate::error::Fault;
 use crate::observe::report::{JudgeReport, Outcome, Report, VisionReport};
 
-/// Maximum number of model names that have a label of their own without being in the model map.
+/// Maximum number of model names outside the model map that have their own label.
 pub const MODELS_MAX: usize = 32;
 
-/// Maximum number of present and former labels of model names that are not in the model map. Labels
+/// Maximum number of present and former labels of model names outside the model map. Former labels
 /// that a host has removed do not count.
 pub const GIVEN_MAX: usize = 256;
 
-/// Number of answers after which earlier ones count half.
+/// Number of answers after which the counts of earlier answers are halved.
 const ANSWERS_MAX: u32 = 1024;
 
-/// Longest value of a label, in bytes.
+/// Maximum length of a label value, in bytes.
 const VALUE_BYTES_MAX: usize = 64;
 
 /// Kind of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetricKind {
-    /// A sum that only grows.
+    /// Metric that is a sum which only grows.
     Counter,
-    /// A distribution of values over [`BUCKETS`].
+    /// Metric that is a distribution of values over [`BUCKETS`].
     Histogram,
 }
 
@@ -52,7 +54,7 @@ pub struct Metric {
     pub labels: &'static [&'static str],
 }
 
-/// Upper bounds of the buckets of histograms, in their unit. Envoy has its own.
+/// Upper bounds of the histogram buckets, in the unit of the metric. Envoy uses its own bounds.
 pub const BUCKETS: [u64; 16] = [
     1, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 300_000, 600_000,
 ];
@@ -68,8 +70,8 @@ macro_rules! metrics {
             };
         )+
 
-        /// Every metric with its help text. The texts stand apart from [`Metric`], so that a filter
-        /// need not carry them.
+        /// Every metric with its help text. The texts are not fields of [`Metric`], so that an
+        /// Envoy filter need not contain them.
         pub const METRICS: &[(Metric, &str)] = &[$(($constant, $help)),+];
     };
 }
@@ -121,59 +123,59 @@ metrics! {
         "Bytes of bodies: from_client, to_upstream, from_upstream, to_client";
 }
 
-/// Value that an exchange adds to a metric.
+/// Value that an exchange adds to one metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample<'a> {
-    /// Metric that gets the value.
+    /// Metric to which the value is added.
     pub metric: &'static Metric,
-    /// Values of the metric's labels, in the order of their names. Each is one word of safe
+    /// Values of the metric's labels, in the order of the label names. Each value is a word of safe
     /// characters.
     pub labels: &'a [&'a str],
-    /// Value that is added to a counter, or observed by a histogram.
+    /// Amount that is added to a counter, or observed by a histogram.
     pub value: u64,
 }
 
 impl Sample<'_> {
-    /// Returns the labels by name and value.
+    /// Returns pairs of label name and label value.
     pub fn pairs(&self) -> impl Iterator<Item = (&'static str, &str)> {
         self.metric.labels.iter().zip(self.labels).map(|(name, value)| (*name, *value))
     }
 }
 
-/// The entry of the operator's model map that stands for the model of a request.
+/// Entry of the operator's model map that matched the model of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ModelEntry<'a> {
-    /// There is no model map: every name passes through.
+    /// No entry, because there is no model map: every model name passes through.
     NoMap,
-    /// A name, or a prefix such as `claude-*`.
+    /// Entry for a model name, or for a prefix such as `claude-*`.
     Entry(Cow<'a, str>),
-    /// The last resort `*`, or no entry at all.
+    /// The catch-all entry `*`, or no matching entry.
     Other,
 }
 
-/// The memory of a host by which labels stay bounded.
+/// State with which a host bounds the number of label values.
 #[derive(Clone, Debug, Default)]
 pub struct Counters {
     models: Labels,
     served: Labels,
 }
 
-/// Names that have labels, and names that may get a label, each with its number of answers.
+/// Model names that have a label, and names that may get a label, each with a number of answers.
 #[derive(Clone, Debug, Default)]
 struct Labels {
     known: BTreeMap<String, u32>,
     waiting: BTreeMap<String, u32>,
-    /// Names that had labels.
+    /// Names that lost their label and are not removed by the host yet.
     given_up: Vec<String>,
     answers: u32,
 }
 
-/// Adds to the metric the value under these labels.
+/// Callback that adds a value to a metric, under the given label values.
 type Add<'f> = dyn FnMut(&'static Metric, &[&str], u64) + 'f;
 
 impl Counters {
-    /// Calls `give` with everything that a finished exchange adds. A request that was passed
-    /// through untouched, whose report is open, adds nothing.
+    /// Calls `give` with every sample that a finished exchange adds. A request that was passed
+    /// through untouched, whose report is open, adds no sample.
     pub fn count(
         &mut self,
         report: &Report,
@@ -213,7 +215,8 @@ impl Counters {
         }
     }
 
-    /// Takes names and values of labels that were given up, whose counters the host removes.
+    /// Takes the names and values of labels that were given up, so that the host can remove their
+    /// counters.
     pub fn take_given_up(&mut self) -> impl Iterator<Item = (&'static str, String)> {
         let [models, served] =
             [&mut self.models, &mut self.served].map(|labels| mem::take(&mut labels.given_up));
@@ -221,7 +224,7 @@ impl Counters {
         models.chain(served.into_iter().map(|value| ("served", value)))
     }
 
-    /// Returns the label for the model that the client named.
+    /// Returns the label value for the model that the client named.
     pub fn model<'a>(&mut self, report: &'a Report, entry: ModelEntry<'_>) -> Cow<'a, str> {
         match entry {
             ModelEntry::Entry(entry) => word(&entry).into_owned().into(),
@@ -230,14 +233,14 @@ impl Counters {
         }
     }
 
-    /// Returns the label for the model that served.
+    /// Returns the label value for the model that served the request.
     fn served<'a>(&mut self, report: &'a Report) -> Cow<'a, str> {
         self.served.label(word(report.served_model()), report)
     }
 }
 
 impl Labels {
-    /// Counts an answered exchange for the name. Returns the name if it has a label, or else
+    /// Counts an answered exchange for a model name. Returns the name if it has a label, or else
     /// `other`.
     fn label<'a>(&mut self, name: Cow<'a, str>, report: &Report) -> Cow<'a, str> {
         if report.outcome == Outcome::Answered && !name.is_empty() {
@@ -246,8 +249,8 @@ impl Labels {
         if self.known.contains_key(&*name) { name } else { "other".into() }
     }
 
-    /// Counts an answer for a name, which gets a label if one is free or belongs to a name with
-    /// fewer answers.
+    /// Counts an answer for a model name. The name gets a label if a label is free, or belongs to a
+    /// name with fewer answers.
     fn count(&mut self, name: &str) {
         self.answers = self.answers.saturating_add(1);
         if self.answers >= ANSWERS_MAX {
@@ -281,7 +284,7 @@ impl Labels {
     }
 }
 
-/// Returns the name with the fewest answers, and their number.
+/// Returns the name with the fewest answers, and the number of its answers.
 fn least(names: &BTreeMap<String, u32>) -> Option<(String, u32)> {
     let least = names.iter().min_by_key(|(_, count)| **count);
     least.map(|(name, count)| (name.clone(), *count))
@@ -389,7 +392,8 @@ fn count_contents(report: &Report, upstream: &str, add: &mut Add<'_>) {
     }
 }
 
-/// Returns the end of an exchange as the value of a label, with whose fault a failure was.
+/// Returns the value of the label `outcome`: the end of an exchange, and for a failure whose fault
+/// it was.
 #[must_use]
 pub fn outcome(report: &Report) -> &'static str {
     match report.outcome {
@@ -402,8 +406,8 @@ pub fn outcome(report: &Report) -> &'static str {
     }
 }
 
-/// Returns the value of the label `status`: the number of a status that Creole gives by itself, and
-/// the class of any other, which an upstream chose.
+/// Returns the value of the label `status`: the number for a status that Creole itself gives, the
+/// class (`4xx`) for a status that an upstream chose.
 fn status(status: u16) -> Cow<'static, str> {
     match status {
         200 | 400..=405 | 409 | 413 | 429 | 499 | 500 | 502 | 504 | 529 => {
@@ -416,8 +420,8 @@ fn status(status: u16) -> Cow<'static, str> {
     }
 }
 
-/// Returns a text as a label's value: visible ASCII without what exposition formats and Envoy's
-/// tags need.
+/// Returns a text as a label value: ASCII letters, digits and a few marks that exposition formats
+/// and Envoy's tags do not use; other characters become `_`.
 fn word(text: &str) -> Cow<'_, str> {
     let safe = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./:*@+".contains(&byte);
     if text.len() <= VALUE_BYTES_MAX && text.bytes().all(safe) {

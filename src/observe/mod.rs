@@ -1,4 +1,4 @@
-//! The report of an exchange and its warnings, shown as a line in the log and as metrics.
+//! Report of an exchange and its warnings, and the log line and metrics made from them.
 
 pub mod log;
 pub mod meanings;

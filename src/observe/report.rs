@@ -1,6 +1,6 @@
-//! The report of one exchange, as plain data: hosts make metrics and log lines of it.
+//! Report of one exchange, as plain data from which hosts make metrics and log lines.
 //!
-//! It holds names, counts and times. It never holds a prompt, a tool input or a credential.
+//! The report holds names, counts and times. It never holds a prompt, a tool input or a credential.
 
 use crate::Millis;
 use crate::StopReason;
@@ -8,88 +8,90 @@ use crate::error::{ErrorKind, Fault};
 use crate::json::Str;
 use crate::observe::warning::Warnings;
 
-/// The report of one exchange.
+/// Report of one exchange: a client's request, the calls to upstreams, and the answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// `request-id` of the answer.
+    /// Value of the header `request-id` of the answer.
     pub request_id: String,
-    /// The upstream's own request id.
+    /// Request id that the upstream gave.
     pub upstream_request_id: Option<String>,
-    /// The upstream's name in the configuration; empty when the request did not get that far.
+    /// Name of the upstream in the configuration; empty if no upstream was chosen before the
+    /// exchange ended.
     pub upstream: String,
-    /// The model that the client named.
+    /// Model that the client named in the request.
     pub model: String,
-    /// The model that the upstream was asked for; empty where it was not asked for one.
+    /// Model name that was sent to the upstream; empty if none was sent.
     pub upstream_model: String,
-    /// Whether the client wants a stream.
+    /// True if the client wants a streamed answer.
     pub stream: bool,
-    /// The status that the client got, or would have got had the head not been sent.
+    /// HTTP status for the client. If an error came after the head was sent, this is the status
+    /// that the error would have had.
     pub status: u16,
-    /// End of the exchange.
+    /// Outcome of the exchange: open, answered, failed or abandoned.
     pub outcome: Outcome,
-    /// Everything that was changed or left out, and what the guards did.
+    /// Warnings about everything that was changed or left out, and the guards that acted.
     pub warnings: Warnings,
-    /// Counts of the answer.
+    /// Token counts, model and other facts of the answer.
     pub answer: AnswerReport,
-    /// Report on the judge of the answer's tool calls, where the client asked for one and there is
-    /// one.
+    /// Report on the judge, a model that gives verdicts on the answer's tool calls, if the client
+    /// asked for verdicts and a judge is configured.
     pub judge: Option<Box<JudgeReport>>,
-    /// Report on the model that described the request's images, if it was to.
+    /// Report on the model that described the request's images, if images had to be described.
     pub vision: Option<Box<VisionReport>>,
-    /// Report on the images that were fetched for the request, if that was tried.
+    /// Report on the images that were fetched from the web for the request, if any fetch was tried.
     pub images: Option<Box<ImagesReport>>,
-    /// Report on the documents of the request, if any were to be read.
+    /// Report on the documents of the request whose text was extracted, if there were any.
     pub documents: Option<Box<DocumentsReport>>,
-    /// The cause of a failure, where more is known than the kind of the error. See
-    /// [`Report::cause`].
+    /// Cause of a failure, if more is known than the kind of the error. See [`Report::cause`].
     pub failed_by: Option<Cause>,
-    /// The name of the key that the client has, where clients have keys of Creole's.
+    /// Name of the client's key, if clients have keys of Creole's own.
     pub client_key: Option<String>,
-    /// The trace that the client's `traceparent` names.
+    /// Trace id from the client's `traceparent` header.
     pub trace_id: Option<String>,
-    /// The status of the upstream's answer.
+    /// HTTP status of the upstream's response.
     pub upstream_status: Option<u16>,
-    /// The upstream's message, without credentials, where the client gets another.
+    /// Error message of the upstream, without credentials, if the client gets another message.
     pub upstream_message: Option<String>,
-    /// Number of times the upstream was called again, without what it had refused.
+    /// Number of times the upstream was called again, without request fields that it had refused.
     pub retries: u32,
-    /// The upstream's `code` and `type` of an error.
+    /// Values of `code` and `type` in the upstream's error.
     pub upstream_codes: Option<String>,
-    /// Description of the failure in Creole's own words, without a value of the client's or the
-    /// upstream's.
+    /// Description of the failure by Creole, without any value of the client or the upstream.
     pub reason: Option<String>,
-    /// Counts of the request.
+    /// Counts of messages, tools and tool results of the request.
     pub counts: RequestCounts,
-    /// Bytes of the client's body.
+    /// Size of the client's request body, in bytes.
     pub request_bytes: usize,
-    /// Bytes of the bodies for the upstream: of both, where a request was repeated.
+    /// Size of the request bodies sent to the upstream, in bytes. The bodies of repeated calls are
+    /// included.
     pub upstream_request_bytes: usize,
-    /// Bytes of the upstream's body.
+    /// Size of the upstream's response body, in bytes.
     pub upstream_response_bytes: usize,
-    /// Bytes of the body for the client.
+    /// Size of the response body for the client, in bytes.
     pub response_bytes: usize,
-    /// Time spent on translation, in microseconds, where the host measures it.
+    /// Time spent on translation, in microseconds, if the host measures it.
     pub translation_us: Option<u64>,
-    /// Time when the request was complete, in Unix milliseconds.
+    /// Time at which the request was complete, in Unix milliseconds.
     pub requested_at: Millis,
-    /// Time when the upstream's head came.
+    /// Time at which the head of the upstream's response arrived.
     pub head_at: Option<Millis>,
-    /// Time when the upstream's first content came, with or without anything for the client.
+    /// Time at which the upstream's first content arrived, even if nothing of it goes to the
+    /// client.
     pub content_at: Option<Millis>,
-    /// Time when the exchange ended.
+    /// Time at which the exchange ended.
     pub ended_at: Option<Millis>,
 }
 
 impl Report {
-    /// Returns the model that served: as the upstream calls it, or else as it was asked for; empty
-    /// if none was asked for.
+    /// Returns the model that served the request: the name in the upstream's answer, or else the
+    /// name sent to the upstream. Empty if none was sent.
     #[must_use]
     pub fn served_model(&self) -> &str {
         served_model(&self.upstream_model, &self.answer)
     }
 
-    /// Returns the end of the exchange, in one word of a small set: a stop reason, or the cause of
-    /// a failure.
+    /// Returns the end of the exchange as one word of a small set: a stop reason, or the cause of a
+    /// failure.
     #[must_use]
     pub fn cause(&self) -> &'static str {
         match (self.outcome, self.failed_by) {
@@ -105,23 +107,24 @@ impl Report {
     }
 }
 
-/// Returns the model that served a request for `asked`, as its answer names it if it does.
+/// Returns the model that served a request for the model `asked`: the name in the answer, or else
+/// `asked`.
 pub(crate) fn served_model<'r>(asked: &'r str, answer: &'r AnswerReport) -> &'r str {
     let named = answer.named_model.as_deref().filter(|named| !named.is_empty());
     if asked.is_empty() { "" } else { named.unwrap_or(asked) }
 }
 
-/// Defines the causes and their names in logs and metrics.
+/// Defines the causes of failures and their names in logs and metrics.
 macro_rules! causes {
     ($($(#[doc = $doc:literal])+ $name:ident = $word:literal,)+) => {
-        /// The cause of a failed exchange.
+        /// Cause of a failed exchange.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Cause {
             $($(#[doc = $doc])+ $name,)+
         }
 
         impl Cause {
-            /// Names of all causes.
+            /// Names of all causes, for logs and metrics.
             pub const WORDS: &[&str] = &[$($word),+];
 
             /// Returns the name of the cause in logs and metrics.
@@ -136,86 +139,88 @@ macro_rules! causes {
 }
 
 causes! {
-    /// The host does not answer this client.
+    /// Cause: the host does not serve this client, for example a foreign web page.
     Forbidden = "forbidden",
-    /// A guard refused the request.
+    /// Cause: a guard refused the request.
     Guard = "guard",
-    /// Hosts of Creole lead to each other.
+    /// Cause: the request went from one Creole host to another in a loop.
     Loop = "loop",
-    /// The host's configuration of the route cannot be read.
+    /// Cause: the host's configuration of the route cannot be read.
     Misconfigured = "misconfigured",
-    /// No server of the upstream is healthy.
+    /// Cause: no server of the upstream is healthy.
     NoHealthyUpstream = "no_healthy_upstream",
-    /// The host has no route for the request.
+    /// Cause: the host has no route for the request.
     NoRoute = "no_route",
-    /// The exchanges together hold as many bytes as they may, or others got the request's place.
+    /// Cause: all exchanges together hold the maximum number of bytes, or the request was evicted
+    /// for others.
     Overloaded = "overloaded",
-    /// The client's body broke off.
+    /// Cause: the client's request body ended before it was complete.
     RequestIncomplete = "request_incomplete",
-    /// The client's body is too large.
+    /// Cause: the client's request body is too large.
     RequestTooLarge = "request_too_large",
-    /// The client's body came too slowly.
+    /// Cause: the client's request body arrived too slowly.
     RequestTooSlow = "request_too_slow",
-    /// The upstream fell silent.
+    /// Cause: the upstream sent nothing for too long.
     Stall = "stall",
-    /// The host's own timeout came, before the upstream's head.
+    /// Cause: the host's own timeout ended the call before the head of the upstream's response.
     Timeout = "timeout",
-    /// The client has no key that clients may have.
+    /// Cause: the client has no valid client key.
     Unauthorized = "unauthorized",
-    /// The connection to the upstream failed, before its head.
+    /// Cause: the connection to the upstream failed before the head of its response.
     Unreachable = "unreachable",
-    /// The upstream's stream ended before the answer did.
+    /// Cause: the upstream's stream ended before the answer was complete.
     UpstreamBrokeOff = "upstream_broke_off",
-    /// The upstream answered with an error status.
+    /// Cause: the upstream answered with an error status.
     UpstreamRefused = "upstream_refused",
 }
 
-/// End of an exchange.
+/// Outcome of an exchange.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Outcome {
-    /// The exchange has not ended.
+    /// The exchange has not ended, or the request was passed through untranslated.
     #[default]
     Open,
-    /// The client got a message, or an answer of Creole's own.
+    /// The client got a message, or an answer that Creole made itself.
     Answered,
-    /// The client got an error, by somebody's fault.
+    /// The client got an error of this kind, by the fault of the client, the upstream or the
+    /// operator.
     Failed(ErrorKind, Fault),
-    /// The client went away.
+    /// The client closed the connection before the end of the answer.
     Abandoned,
 }
 
-/// Counts of an answer.
+/// Counts and names that were read from an answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AnswerReport {
-    /// The upstream's id of the answer.
+    /// Id that the upstream gave its answer.
     pub upstream_id: Option<String>,
-    /// The model that the upstream names in its answer.
+    /// Model that the upstream names in its answer.
     pub named_model: Option<String>,
-    /// True if the message began for the client before the upstream named the model.
+    /// True if `message_start` was sent to the client before the upstream named the model.
     pub began_unnamed: bool,
-    /// `stop_reason`, once it is known.
+    /// Value of `stop_reason`, once it is known.
     pub stop_reason: Option<StopReason>,
-    /// `input_tokens`
+    /// Number of input tokens (`input_tokens`).
     pub input_tokens: u64,
-    /// `cache_read_input_tokens`
+    /// Number of input tokens read from the cache (`cache_read_input_tokens`).
     pub cache_read_tokens: u64,
-    /// `cache_creation_input_tokens`
+    /// Number of input tokens written to the cache (`cache_creation_input_tokens`).
     pub cache_creation_tokens: u64,
-    /// `output_tokens`
+    /// Number of output tokens (`output_tokens`).
     pub output_tokens: u64,
-    /// `thinking_tokens`
+    /// Number of thinking tokens (`thinking_tokens`).
     pub thinking_tokens: u64,
-    /// Number of chunks that were read.
+    /// Number of stream chunks that were read from the upstream.
     pub chunks: u64,
-    /// Tool calls that the client got.
+    /// Number of tool calls that the client got.
     pub tool_calls: u32,
-    /// Number of pieces of content that were read; it stands still while an upstream sends only
-    /// signs of life.
+    /// Number of pieces of content that were read. The number does not grow while an upstream sends
+    /// only keep-alives.
     pub progress: u64,
 }
 
 impl AnswerReport {
-    /// Notes what an upstream calls its answer and the model, the first time it does.
+    /// Notes the upstream's id of the answer and the model's name, the first time each is read.
     #[inline]
     pub(crate) fn name(&mut self, id: Option<Str<'_>>, model: Option<Str<'_>>) {
         if let (None, Some(id)) = (&self.upstream_id, id) {
@@ -227,89 +232,88 @@ impl AnswerReport {
     }
 }
 
-/// Report on the judge of an answer's tool calls.
+/// Report on the judge, a model that gives verdicts on an answer's tool calls.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JudgeReport {
     /// Name of the judge's model at its upstream.
     pub model: String,
-    /// The upstream's name in the configuration.
+    /// Name of the judge's upstream in the configuration.
     pub upstream: String,
-    /// Result of asking the judge, in one word of a small set; empty while the end of the answer
-    /// has not come.
+    /// Result of calling the judge, as one word of a small set; empty until the end of the answer.
     pub result: &'static str,
-    /// Number of calls that the judge flagged.
+    /// Number of tool calls that the judge flagged.
     pub flagged: u32,
-    /// Number of calls that the judge did not flag.
+    /// Number of tool calls that the judge did not flag.
     pub not_flagged: u32,
-    /// Number of calls without a verdict.
+    /// Number of tool calls without a verdict.
     pub unjudged: u32,
-    /// Tokens that the judge read.
+    /// Number of input tokens of the judge.
     pub input_tokens: u64,
-    /// Tokens that the judge wrote.
+    /// Number of output tokens of the judge.
     pub output_tokens: u64,
-    /// Time that the client waited for the judge, if the judge was asked.
+    /// Time that the client waited for the judge, in milliseconds, if the judge was called.
     pub duration_ms: Option<u64>,
 }
 
-/// Report on the model that describes images.
+/// Report on the model that describes images, for upstream models that cannot see images.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VisionReport {
     /// Name of the describing model at its upstream.
     pub model: String,
-    /// The upstream's name in the configuration.
+    /// Name of the describing model's upstream in the configuration.
     pub upstream: String,
-    /// Number of images that the model described; equal ones count once.
+    /// Number of images that the model described; equal images count once.
     pub described: usize,
-    /// Number of images that the model was to describe and did not.
+    /// Number of images that should have been described but were not.
     pub failed: usize,
-    /// Tokens that the describing model read.
+    /// Number of input tokens of the describing model.
     pub input_tokens: u64,
-    /// Tokens that the describing model wrote.
+    /// Number of output tokens of the describing model.
     pub output_tokens: u64,
-    /// Time that the client waited for the descriptions.
+    /// Time that the client waited for the descriptions, in milliseconds.
     pub duration_ms: Millis,
 }
 
-/// The images on the web that were fetched for a request.
+/// Report on images that were fetched from the web for a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ImagesReport {
     /// Number of images that were fetched; equal URLs count once.
     pub fetched: usize,
     /// Number of images that could not be fetched.
     pub missing: usize,
-    /// Bytes of the bodies that the images' servers sent.
+    /// Number of bytes of response bodies that the images' servers sent.
     pub bytes: usize,
-    /// Time that the client waited for the images.
+    /// Time that the client waited for the images, in milliseconds.
     pub duration_ms: Millis,
 }
 
-/// The documents that were read for a request.
+/// Report on documents whose text was extracted for a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DocumentsReport {
-    /// Number of documents that have a text.
+    /// Number of documents whose text was extracted.
     pub read: usize,
-    /// Number of documents without a text.
+    /// Number of documents of which no text could be extracted.
     pub unread: usize,
-    /// Time that the client waited for the documents.
+    /// Time that the client waited for the documents, in milliseconds.
     pub duration_ms: Millis,
 }
 
-/// Counts of a request.
+/// Counts of the contents of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RequestCounts {
-    /// Number of messages.
+    /// Number of messages in the request.
     pub messages: u32,
-    /// Number of tools that the client offered.
+    /// Number of tools that the client offers in the request.
     pub tools: u32,
-    /// Number of tool results.
+    /// Number of tool results in the request.
     pub tool_results: u32,
-    /// Tool results that no earlier request had: they come after the assistant's last message.
+    /// Number of tool results after the last assistant message, which no earlier request had.
     pub new_results: u32,
-    /// Ids of tool calls that carry an upstream's id as it is.
+    /// Number of tool call ids that are an upstream's id, unchanged.
     pub ids_decoded: u32,
-    /// Ids of tool calls that carry an upstream's id behind a tag.
+    /// Number of tool call ids that contain an upstream's id after a tag.
     pub ids_tagged: u32,
-    /// Ids of tool calls of another endpoint.
+    /// Number of tool call ids that another endpoint gave.
     pub ids_foreign: u32,
 }
 

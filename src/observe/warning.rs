@@ -1,51 +1,52 @@
-//! Changes and omissions on the way, counted and named.
+//! Warnings: named and counted changes and omissions in the translation of an exchange.
 //!
-//! A warning never changes a body. It is one code in the response header `x-creole-warnings`, a
-//! counter, and a part of the log line. The guards leave their names here, too, for the header
-//! `x-creole-guard`.
+//! A warning never changes a body. Each warning is a code in the response header
+//! `x-creole-warnings`, a counter, and a part of the log line. The guards that acted are recorded
+//! here too, for the header `x-creole-guard`.
 
 use crate::error::Error;
 
-/// Maximum number of warning codes in the header.
+/// Maximum number of warning codes in the header `x-creole-warnings`.
 const HEADER_CODES_MAX: usize = 16;
 
-/// Maximum number of kinds of warnings with a counter of their own.
+/// Maximum number of kinds of warnings that are counted separately.
 const KINDS_MAX: usize = 64;
 
-/// Maximum number of unknown names that are looked up. Further ones are counted without a name.
+/// Maximum number of unknown field names that are looked up in the list of warnings. Further names
+/// are counted without a name.
 const UNKNOWN_MAX: u32 = 1_000;
 
-/// Longest name of a dropped thing in the header, in bytes; names can be chosen by the client.
+/// Maximum length of a dropped field's name in the header, in bytes; clients can choose names.
 const NAME_BYTES_MAX: usize = 64;
 
-/// The warnings of one exchange.
+/// Warnings and guards of one exchange.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Warnings {
-    /// True if dropping something rejects the request instead.
+    /// True if a request is rejected where Creole would otherwise drop a part of it.
     strict: bool,
     found: Vec<Warning>,
     guards: Vec<&'static str>,
     tool_turn: Option<(u32, u32)>,
-    /// The place of the warning that was counted last.
+    /// Index of the warning that was counted last.
     last: usize,
-    /// Number of names that were looked up in vain.
+    /// Number of unknown names that were looked up without success.
     unknown: u32,
 }
 
-/// Kind of warning, with the number of times it was given.
+/// Kind of warning, with the number of times that it was given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
-    /// Code of the warning: `tool_result_missing`.
+    /// Code of the warning, such as `tool_result_missing`.
     pub code: &'static str,
-    /// Name of what the warning is about, where the code does not tell: a field's name, cleaned for
-    /// a header.
+    /// Name of the field or other thing that the warning is about, cleaned for a header. Empty if
+    /// the code is enough.
     pub name: String,
-    /// Number of times the warning was given.
+    /// Number of times that the warning was given.
     pub count: u32,
 }
 
 impl Warning {
-    /// Returns the warning as the header has it: `code` or `code:name`.
+    /// Returns the warning as it is written in the header: `code` or `code:name`.
     #[must_use]
     pub fn text(&self) -> String {
         let colon = if self.name.is_empty() { "" } else { ":" };
@@ -54,24 +55,25 @@ impl Warning {
 }
 
 impl Warnings {
-    /// Returns an empty list. With `strict`, [`Warnings::dropped`] rejects.
+    /// Returns an empty list of warnings. If `strict` is true, [`Warnings::dropped`] returns an
+    /// error.
     #[must_use]
     pub fn new(strict: bool) -> Self {
         Self { strict, ..Self::default() }
     }
 
-    /// Returns true if the operator wants rejections instead of repairs.
+    /// Returns true if the operator wants requests to be rejected instead of repaired.
     #[must_use]
     pub fn strict(&self) -> bool {
         self.strict
     }
 
-    /// Counts `code`.
+    /// Counts a warning with the code `code`.
     pub fn add(&mut self, code: &'static str) {
         self.add_named(code, "");
     }
 
-    /// Counts `code` for the thing called `name`.
+    /// Counts a warning with the code `code` about the thing called `name`.
     pub fn add_named(&mut self, code: &'static str, name: &str) {
         self.add_times(code, name, 1);
     }
@@ -108,41 +110,41 @@ impl Warnings {
         }
     }
 
-    /// Notes that the guard called `guard` changed or refused something.
+    /// Notes that the guard named `guard` changed or refused something.
     pub fn acted(&mut self, guard: &'static str) {
         if !self.guards.contains(&guard) {
             self.guards.push(guard);
         }
     }
 
-    /// Returns the guards that acted.
+    /// Returns the names of the guards that acted.
     #[must_use]
     pub fn guards(&self) -> &[&'static str] {
         &self.guards
     }
 
-    /// Notes the number of tool turns, and the limit on them.
+    /// Notes the number of the current tool turn, and the maximum number of tool turns.
     pub fn set_tool_turn(&mut self, turn: u32, most: u32) {
         self.tool_turn = Some((turn, most));
     }
 
-    /// Returns the number of turns with tool calls since a person last wrote, and the number
-    /// allowed.
+    /// Returns the number of turns with tool calls since the last user text, and the maximum
+    /// number.
     #[must_use]
     pub fn tool_turn(&self) -> Option<(u32, u32)> {
         self.tool_turn
     }
 
-    /// Returns the number of warnings that were given.
+    /// Returns the total number of warnings.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.found.iter().map(|warning| u64::from(warning.count)).sum()
     }
 
-    /// Warns that something of the client's, named `name`, is left out: `dropped:NAME`.
+    /// Warns that a part of the client's request, named `name`, is left out: `dropped:NAME`.
     ///
     /// # Errors
-    /// In strict mode, nothing is left out: the request is rejected.
+    /// Returns an error in strict mode: nothing is left out, and the request is rejected.
     pub fn dropped(&mut self, name: &str) -> Result<(), Error> {
         if self.strict {
             return Err(Error::unsupported(name));
@@ -151,11 +153,11 @@ impl Warnings {
         Ok(())
     }
 
-    /// Warns that a field which Creole does not know is left out: `unknown_field:NAME`. `path` is
-    /// where it is, without the name: `messages[0]` or nothing.
+    /// Warns that a field unknown to Creole is left out: `unknown_field:NAME`. `path` is the path
+    /// of the object that has the field, such as `messages[0]`, or empty.
     ///
     /// # Errors
-    /// In strict mode, with the real API's words.
+    /// Returns an error in strict mode, with the message of the real API.
     pub fn unknown_field(&mut self, path: &str, name: &str) -> Result<(), Error> {
         if self.strict {
             let path = if path.is_empty() { name.to_owned() } else { [path, ".", name].concat() };
@@ -165,7 +167,7 @@ impl Warnings {
         Ok(())
     }
 
-    /// Takes over the warnings of another part of the same exchange.
+    /// Adds the warnings of another part of the same exchange.
     pub fn merge(&mut self, other: &Self) {
         self.tool_turn = self.tool_turn.or(other.tool_turn);
         other.guards.iter().for_each(|guard| self.acted(guard));
@@ -174,12 +176,12 @@ impl Warnings {
         }
     }
 
-    /// Returns the kinds of warnings, in the order in which they first came.
+    /// Returns the kinds of warnings, in the order in which they were first given.
     pub fn iter(&self) -> impl Iterator<Item = &Warning> {
         self.found.iter()
     }
 
-    /// Returns the value of `x-creole-warnings`, or nothing.
+    /// Returns the value of the header `x-creole-warnings`, or `None` if there are no warnings.
     #[must_use]
     pub fn header(&self) -> Option<String> {
         let mut codes = String::new();

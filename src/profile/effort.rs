@@ -1,21 +1,22 @@
-//! Effort of reasoning: the value that a client names, and the nearest one that an upstream takes.
+//! Effort of reasoning: the value that a client names, and the nearest value that an upstream
+//! accepts.
 
 use super::Effort;
 use crate::json::Str;
 
-/// The value that an upstream with these takes in place of an effort, if it has one.
+/// Returns the value of `values` that is sent instead of the client's effort, if there is one.
 pub(crate) fn nearest_of(word: Str<'_>, values: &[Effort]) -> Option<Effort> {
     nearest(of_word(word)?, values)
 }
 
-/// The effort that a client names.
+/// Returns the effort that a client names.
 pub(crate) fn of_word(word: Str<'_>) -> Option<Effort> {
     let all = [Effort::Low, Effort::Medium, Effort::High, Effort::Xhigh, Effort::Max];
     all.into_iter().find(|effort| word == effort.word())
 }
 
-/// The value that the upstream takes: the wanted one, else the next lower one, else the lowest that
-/// still thinks. `none` only where there is nothing else.
+/// Returns the value that is sent to the upstream: the wanted one, else the next lower one, else
+/// the lowest except `none`. Returns `none` only if there is no other value.
 pub(crate) fn nearest(wanted: Effort, values: &[Effort]) -> Option<Effort> {
     let thinking = || values.iter().copied().filter(|value| *value != Effort::None);
     let lower = thinking().filter(|value| *value <= wanted).max();

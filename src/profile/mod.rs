@@ -1,7 +1,7 @@
-//! Profiles of upstreams: one documented flag for each difference between them.
+//! Profiles of upstreams: one documented flag for each way in which upstreams differ.
 //!
-//! A flag exists only where two upstreams need opposite behaviour. Everything that can be read
-//! tolerantly has no flag (see `protocols/chat/read_answer`).
+//! A flag exists only if two upstreams need opposite behaviour. Differences that can be handled by
+//! tolerant reading have no flag (see `protocols/chat/read_answer`).
 
 pub(crate) mod effort;
 pub mod presets;
@@ -11,7 +11,7 @@ use crate::json::{Error, Reader};
 use crate::setting::{Bounds, Members, Setting, keys};
 pub use words::*;
 
-/// The members of a request that Creole writes, for one upstream or another.
+/// Members of a request that Creole writes itself, for at least one kind of upstream.
 const OWN_MEMBERS: [&str; 25] = [
     "add_generation_prompt",
     "continue_final_message",
@@ -40,8 +40,8 @@ const OWN_MEMBERS: [&str; 25] = [
     "web_search_options",
 ];
 
-/// The members of a Responses request that Creole writes, and those by which an upstream would
-/// store conversations.
+/// Members of a Responses request that Creole writes itself, or by which an upstream would store
+/// conversations.
 const MEMBERS_OF_RESPONSES: [&str; 11] = [
     "background",
     "context_management",
@@ -56,14 +56,14 @@ const MEMBERS_OF_RESPONSES: [&str; 11] = [
     "truncation",
 ];
 
-/// The objects in which Creole writes no more than the switch of thinking: `extra_body` may add to
-/// them.
+/// Objects in a request in which Creole writes only the switch for thinking, so that `extra_body`
+/// may add members.
 pub(crate) const SHARED_MEMBERS: [&str; 2] = ["chat_template_kwargs", "thinking"];
 
-/// Hashes cannot tell shorter ids apart.
+/// Bounds for `max_id_length`: hashes cannot distinguish shorter ids.
 const ID_LENGTH: Bounds = Bounds::ZeroOrAtLeast(9);
 
-/// Shorter names have no place for a hash.
+/// Bounds for `max_tool_name`: shorter names have no space for a hash.
 const NAME_LENGTH: Bounds = Bounds::ZeroOrAtLeast(16);
 
 keys! {
@@ -246,7 +246,7 @@ keys! {
 }
 
 impl Profile {
-    /// Checks what no single flag can tell.
+    /// Checks conditions that involve more than one flag.
     pub(crate) fn check(&self) -> Result<(), Error> {
         let own = || Error::value("expected no member that Creole writes itself");
         if let Some(name) = self.extra_body.names().find(|name| OWN_MEMBERS.contains(name)) {
@@ -264,7 +264,7 @@ impl Profile {
         Ok(())
     }
 
-    /// Checks what no flag of an upstream that speaks Responses may say.
+    /// Checks that the flags of an upstream that speaks Responses have no forbidden values.
     pub(crate) fn check_responses(&self) -> Result<(), Error> {
         match self.extra_body.names().find(|name| MEMBERS_OF_RESPONSES.contains(name)) {
             Some(name) => {
@@ -275,7 +275,7 @@ impl Profile {
         }
     }
 
-    /// Checks what a flag may say only of an upstream that speaks Responses.
+    /// Checks that an upstream with another protocol has no flag values that need Responses.
     pub(crate) fn check_other_protocol(&self) -> Result<(), Error> {
         match self.mcp {
             Mcp::Reject => Ok(()),

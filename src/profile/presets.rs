@@ -1,21 +1,21 @@
-//! The profiles of known kinds of servers, a row for each, with where these servers usually are;
-//! and what wins where several say something of a flag.
+//! Profiles of known kinds of servers, one for each preset, and the usual addresses of these
+//! servers. This text also says which source of a flag's value wins.
 //!
-//! For an upstream, from the weakest to the strongest:
+//! Sources of a flag's value for an upstream, from the weakest to the strongest:
 //!
-//! | what says it | where that is read |
+//! | source of the value | code that reads the source |
 //! |---|---|
 //! | the default of the flag | `keys!` in [`profile`](super) |
 //! | the preset that `profile` names | the rows here |
 //! | `profile_overrides` | [`Profile::effective`] |
-//! | what the upstream refused, now or of late | `exchange/memory.rs` keeps it; `Refused::narrow` changes the profile |
+//! | recent refusals by the upstream | kept by `exchange/memory.rs`, applied by `Refused::narrow` |
 //!
-//! With `strict` nothing is remembered, and a request is not sent again without something of the
-//! client's. The rows here are for Chat Completions; `responses` has what is different where an
-//! upstream speaks Responses, and which presets do.
+//! In `strict` mode nothing is remembered, and no request is sent again with a part of the client's
+//! request left out. The profiles here are for Chat Completions; `responses` has the differences
+//! for upstreams that speak Responses.
 //!
-//! A variable or an option of the host that names a preset stands in place of the preset and of the
-//! overrides (`src/config/variables.rs`).
+//! A variable or a flag of the host that names a preset replaces both the preset and the overrides
+//! (`src/config/variables.rs`).
 
 mod responses;
 
@@ -33,11 +33,11 @@ use crate::setting::Overrides;
 /// Defines the presets, each with its name in the configuration.
 macro_rules! presets {
     ($($name:literal => $profile:expr,)+) => {
-        /// The names that `profile` takes in the configuration.
+        /// Names of the presets, which are the values of `profile` in the configuration.
         pub const PRESETS: &[&str] = &[$($name),+];
 
         impl Profile {
-            /// The profile of a known kind of server, by its name in [`PRESETS`].
+            /// Returns the profile of a known kind of server, by its name in [`PRESETS`].
             #[must_use]
             pub fn preset(name: &str) -> Option<Self> {
                 match name {
@@ -156,22 +156,24 @@ presets! {
     },
 }
 
-/// Default address of a known server, and the environment variable that usually holds its key.
+/// Usual address of a known server, and the environment variable that usually holds its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Server {
     /// Name of the server's preset in [`PRESETS`].
     pub preset: &'static str,
-    /// Scheme, host and port. Empty where everyone has an address of their own. For a server of
-    /// this machine it is no name: `localhost` may also be `::1`, where another user may listen.
+    /// Scheme, host and port of the server. Empty if every user has a different address. For a
+    /// server on this machine it is an IP address, because `localhost` may mean `::1`, where
+    /// another user may listen.
     pub url: &'static str,
-    /// Path that stands before `/chat/completions` or `/responses`.
+    /// Base path of the server before `/chat/completions` or `/responses`.
     pub base_path: &'static str,
-    /// The variable in which people keep its key; empty where it asks for none.
+    /// Name of the environment variable that usually holds the server's key; empty if the server
+    /// requires none.
     pub key: &'static str,
 }
 
-/// The known servers: those of this machine first, each part in the order in which `creole launch`
-/// looks for them.
+/// Known servers: first those of this machine, then vendors. `creole launch` searches each group in
+/// this order.
 pub const SERVERS: &[Server] = &[
     local("ollama", "http://127.0.0.1:11434"),
     local("llama.cpp", "http://127.0.0.1:8080"),
@@ -202,7 +204,7 @@ const fn hosted(
 }
 
 impl Server {
-    /// The server that a preset is for.
+    /// Returns the server that belongs to a preset.
     #[must_use]
     pub fn of_preset(preset: &str) -> Option<&'static Self> {
         // Two APIs of one server.
@@ -210,13 +212,13 @@ impl Server {
         SERVERS.iter().find(|server| server.preset == preset)
     }
 
-    /// The vendor whose own address this is: where its key may go.
+    /// Returns the vendor whose own address the URL has. The vendor's key may be sent only there.
     #[must_use]
     pub fn of_vendor(url: &str) -> Option<&'static Self> {
         SERVERS.iter().find(|server| server.owns(url))
     }
 
-    /// Whether the key in this server's variable may go to an address.
+    /// Returns true if this server's usual key may be sent to a URL.
     #[must_use]
     pub fn owns(&self, url: &str) -> bool {
         let Some(host) = url.strip_prefix("https://") else { return false };
@@ -229,7 +231,7 @@ impl Server {
     }
 }
 
-/// Returns the settings of OpenAI, and of its models at Azure, for Chat Completions.
+/// Returns the profile of OpenAI, and of its models at Azure, for Chat Completions.
 fn openai() -> Profile {
     Profile {
         max_tokens_field: MaxTokensField::MaxCompletionTokens,
@@ -258,7 +260,7 @@ fn openai() -> Profile {
     }
 }
 
-/// Returns the settings that vLLM and SGLang have in common.
+/// Returns the flags that vLLM and SGLang have in common.
 fn python_server() -> Profile {
     Profile {
         top_k: true,
@@ -275,8 +277,8 @@ fn python_server() -> Profile {
 }
 
 impl Profile {
-    /// The flags of an upstream: those of its preset, but for what the configuration says
-    /// otherwise.
+    /// Returns the profile of an upstream: the flags of its preset, with the overrides of the
+    /// configuration.
     pub(crate) fn effective(
         preset: Self,
         overrides: Option<Overrides<Self>>,

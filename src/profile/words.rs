@@ -1,4 +1,4 @@
-//! The words that the flags of a profile take.
+//! Values of the flags of a profile, as the configuration writes them.
 
 use crate::setting::word_enum;
 
@@ -397,7 +397,7 @@ word_enum! {
 }
 
 impl ThinkingSwitch {
-    /// The object in which it is written, and as what.
+    /// Returns the object in which the switch is written, and the name of the switch's member.
     pub(crate) fn member(self) -> Option<(&'static str, &'static str)> {
         match self {
             Self::None | Self::EffortNone | Self::EnableThinking => None,

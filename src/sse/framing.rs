@@ -1,7 +1,7 @@
-//! Contents of an event's data that is not one JSON object.
+//! Parser for the data of a server-sent event that is not exactly one JSON object.
 //!
-//! Framing goes wrong in gateways: the field name comes twice, two events are glued together, a
-//! heartbeat is not JSON, a JSON array holds many chunks. None of that makes an answer worthless.
+//! Gateways make framing mistakes: the field name is repeated, two events are joined, a heartbeat
+//! is not JSON, a JSON array holds many chunks. The answer is still usable.
 //!
 //! ```text
 //! data: data: {…}                the field name again
@@ -15,31 +15,30 @@ use super::DONE;
 use crate::json::{self, Reader};
 use crate::text::words;
 
-/// Characters that may stand around a word that is a sign of life.
+/// Characters that may surround a keep-alive word.
 const AROUND: &[u8] = b"[]\": \n";
 
-/// Item in the data of an event, which may hold several.
+/// Item in the data of an event, which may hold several items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Payload<'a> {
-    /// A JSON object.
+    /// JSON object.
     Object(&'a str),
     /// End mark of the stream, such as `[DONE]`.
     Done,
-    /// Data that says nothing: other JSON values, and words that keep a connection alive.
+    /// Data without meaning: other JSON values, and words that keep a connection alive.
     SignOfLife,
-    /// Text that cannot be read: an object that is not JSON, perhaps cut off, or what stands before
-    /// the next object.
+    /// Text that cannot be parsed: an invalid or truncated object, or text before the next object.
     Unreadable(&'a str),
 }
 
-/// Words that servers send to keep a connection alive, in whatever brackets.
+/// Words that servers send to keep a connection alive, perhaps in brackets.
 const SIGNS_OF_LIFE: [&str; 6] =
     ["ping", "pong", "heartbeat", "keepalive", "keep-alive", "keep_alive"];
 
-/// Longest text that can be a sign of life, with its brackets, in bytes.
+/// Maximum length of a keep-alive text with its brackets, in bytes.
 const SIGN_OF_LIFE_BYTES_MAX: usize = 24;
 
-/// Takes the first thing from the front of `data`; `None` at its end.
+/// Removes and returns the first item of `data`; `None` at the end.
 pub(crate) fn next<'a>(data: &mut &'a str) -> Option<Payload<'a>> {
     let mut rest = std::mem::take(data).trim_start();
     if let Some(done) = after_done(rest) {
@@ -53,7 +52,7 @@ pub(crate) fn next<'a>(data: &mut &'a str) -> Option<Payload<'a>> {
         }
     }
     loop {
-        // Elements of an array are read as if they stood there alone.
+        // Elements of an array are read like separate objects.
         let bare = rest.strip_prefix("data:").or_else(|| rest.strip_prefix(['[', ',', ']']));
         match bare {
             Some(after) => rest = after.trim_start(),
@@ -81,12 +80,13 @@ pub(crate) fn next<'a>(data: &mut &'a str) -> Option<Payload<'a>> {
     }
 }
 
-/// Returns the length of the unreadable start of a text: an object by its brackets, anything else
-/// up to the next object or end mark.
+/// Returns the length of the invalid text at the start. An object ends at its matching bracket,
+/// other text at the next object or end mark.
 fn broken_len(text: &str) -> usize {
     if !text.starts_with('{') {
         let object = text.find('{').unwrap_or(text.len());
-        // Not further than the object: an event can be junk and objects in turn, millions of them.
+        // The search ends at the object: an event can alternate between junk and objects millions
+        // of times.
         return text.get(..object).and_then(|junk| words::find(junk, DONE)).unwrap_or(object);
     }
     let (mut depth, mut in_string, mut escaped) = (0_u32, false, false);
@@ -113,7 +113,7 @@ pub(crate) fn unquoted(data: &str) -> Option<String> {
     inside.trim_start().starts_with('{').then(|| inside.into_owned())
 }
 
-/// Returns the text behind the end mark, if `text` begins with that mark.
+/// Returns the text after the end mark, if `text` begins with that mark.
 fn after_done(text: &str) -> Option<&str> {
     match text.strip_prefix('"') {
         Some(text) => words::after_start(text, DONE).map(|rest| words::trim_start(rest, b"\"")),
@@ -121,9 +121,9 @@ fn after_done(text: &str) -> Option<&str> {
     }
 }
 
-/// Repairs `text` where it differs from JSON only as the output of some libraries does: `NaN` and
-/// `Infinity` for numbers that JSON has not, control characters in strings, escapes that JSON does
-/// not know, a comma after the last member. Returns `None` where none of that is there.
+/// Repairs `text` if it differs from JSON only in known faults of libraries. These are `NaN` and
+/// `Infinity` as numbers, control characters in strings, unknown escapes, and a comma after the
+/// last member. Returns `None` if `text` has no such fault.
 pub(crate) fn repaired(text: &str) -> Option<String> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

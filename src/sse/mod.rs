@@ -1,13 +1,13 @@
-//! Server-sent events, from pieces of bytes.
+//! Decoder of server-sent events from chunks of bytes.
 //!
-//! Bytes are collected into lines, lines into events. A piece may end anywhere, also inside of a
-//! line end or of a character: only whole lines are looked at. Each byte is searched once and
-//! copied at most twice, however small the pieces are; once, in an event of one line.
+//! Bytes are collected into lines, and lines into events. A piece may end anywhere, even within a
+//! line end or a character, because only whole lines are parsed. Each byte is searched once and
+//! copied at most twice, however small the pieces are, and once in an event of one line.
 //!
-//! More is accepted than the standard allows: field names in capitals and behind padding, a last
-//! event without its blank line, events with no blank line between them, a line that is a bare JSON
-//! object (which some proxies put into the middle of a stream), several that are one, or the bare
-//! end mark, and a field called `error`.
+//! The decoder accepts more than the standard allows: field names in capitals or after padding, a
+//! last event without a blank line, events without a blank line between them, lines without a field
+//! name that are a JSON object (which some proxies insert into a stream) or the end mark, and a
+//! field named `error`.
 
 pub(crate) mod framing;
 
@@ -16,46 +16,46 @@ use std::borrow::Cow;
 use crate::error::Error;
 use crate::text::words::{self, BYTE_ORDER_MARK};
 
-/// The end mark.
+/// Data of the last event of a stream.
 pub(crate) const DONE: &str = "[DONE]";
 
-/// Maximum number of bytes kept of a body that is no event stream, and of one line of it. Such a
-/// body is mostly an error in plain text.
+/// Maximum size of the text kept from a body that is not an event stream, in bytes. Such a body is
+/// mostly an error in plain text.
 const JUNK_BYTES: usize = 1 << 10;
 
-/// Splits a body into events.
+/// Decoder that splits a body into events.
 #[derive(Debug)]
 pub(crate) struct Decoder {
-    /// The start of a line whose end has not come.
+    /// Beginning of a line whose end has not come yet.
     line: Vec<u8>,
-    /// The data of the event so far, from `data_from` on; before it stands the field's name.
+    /// Data of the current event, from `data_from` on; the bytes before are the field's name.
     data: Vec<u8>,
     data_from: usize,
-    /// The start of the next event, where no blank line came between the two.
+    /// Beginning of the next event, if there was no blank line between the two events.
     next_data: Vec<u8>,
     has_data: bool,
-    /// Name of the event, by the lines before its data.
+    /// Name of the event, from lines before its data.
     called: Called,
-    /// Name by a line after the data, of this event or of the next: see [`Decoder::give`].
+    /// Name from a line after the data, for this event or for the next: see [`Decoder::give`].
     called_late: Option<Called>,
     /// True if the last line ended in CR, so that an LF that comes next belongs to it.
     after_cr: bool,
-    /// True if `data` was given out and can be reused.
+    /// True if `data` was returned and can be reused.
     given: bool,
-    /// First lines of a body that is no event stream, such as an error in plain text.
+    /// First lines of a body that is not an event stream, such as an error in plain text.
     junk: Vec<u8>,
     bytes_max: usize,
 }
 
-/// Event of a stream.
+/// Event of a stream of server-sent events.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Event<'a> {
-    /// Data of the event, never empty. What is not UTF-8 is replaced.
+    /// Data of the event, never empty. Invalid UTF-8 is replaced.
     pub(crate) data: Cow<'a, str>,
     pub(crate) called: Called,
 }
 
-/// Kind of event by its name, as far as the name is known.
+/// Kind of an event, from the name in its `event` field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Called {
     /// Event without a name, or with the name `message`.
@@ -63,16 +63,16 @@ pub(crate) enum Called {
     Nothing,
     /// Event with the name `error` or `exception`.
     Error,
-    /// Name of an event of the Messages API.
+    /// Event of the Messages API; holds the name.
     Messages(&'static str),
-    /// Name of an event of the Responses API.
+    /// Event of the Responses API; holds the name.
     Responses(&'static str),
     /// Event with any other name.
     Other,
 }
 
 impl Called {
-    /// Reads the value of an `event` field.
+    /// Parses the value of an `event` field.
     fn read(value: &[u8]) -> Self {
         let value = value.trim_ascii();
         if value.starts_with(b"response.") {
@@ -93,7 +93,7 @@ impl Called {
         }
     }
 
-    /// Returns the name, if it is that of an event of the Messages API.
+    /// Returns the name of an event of the Messages API; `None` for any other event.
     pub(crate) fn name(self) -> Option<&'static str> {
         match self {
             Self::Messages(name) => Some(name),
@@ -101,7 +101,7 @@ impl Called {
         }
     }
 
-    /// Returns the name, if it is that of an event of the Responses API.
+    /// Returns the name of an event of the Responses API; `None` for any other event.
     pub(crate) fn name_in_responses(self) -> Option<&'static str> {
         match self {
             Self::Responses(name) => Some(name),
@@ -109,13 +109,14 @@ impl Called {
         }
     }
 
-    /// Returns true if the event's data alone says what the event is.
+    /// Returns true if the name does not show the kind of the event, which must then be read from
+    /// the data.
     pub(crate) fn is_plain(self) -> bool {
         matches!(self, Self::Nothing | Self::Other | Self::Responses(_))
     }
 }
 
-/// The events of the Messages API: the names that are looked at, beside `error`.
+/// Names of the Messages API's events that matter here, besides `error`.
 pub(crate) const EVENTS: [&str; 7] = [
     "content_block_delta",
     "content_block_start",
@@ -126,7 +127,7 @@ pub(crate) const EVENTS: [&str; 7] = [
     "ping",
 ];
 
-/// The events of the Responses API that say something, those first that come most often.
+/// Names of the Responses API's events that carry information, most frequent first.
 const RESPONSES: [&str; 27] = [
     "response.output_text.delta",
     "response.reasoning_summary_text.delta",
@@ -157,20 +158,21 @@ const RESPONSES: [&str; 27] = [
     "response.error",
 ];
 
-/// Returns true if an event of this name begins an answer in the Messages API, or is all of it. A
-/// ping does not: proxies put them into any stream.
+/// Returns true if an event of this name begins an answer in the Messages API, or is the whole
+/// answer. A ping does not: proxies insert pings into any stream.
 pub(crate) fn begins_message(name: &str) -> bool {
     name == "message" || name != "ping" && EVENTS.contains(&name)
 }
 
 impl Decoder {
-    /// Returns the bytes allocated for data that has not been given out, unused room included.
+    /// Returns the number of bytes allocated for data that has not been returned, including spare
+    /// capacity.
     pub(crate) fn held_bytes(&self) -> usize {
         let data = self.data.capacity().saturating_add(self.next_data.capacity());
         self.line.capacity().saturating_add(data)
     }
 
-    /// Starts without any bytes. Lines and events of more than `bytes_max` bytes are an error.
+    /// Creates an empty decoder. A line or event larger than `bytes_max` bytes is an error.
     pub(crate) fn new(bytes_max: usize) -> Self {
         Self {
             line: Vec::new(),
@@ -187,7 +189,8 @@ impl Decoder {
         }
     }
 
-    /// Takes bytes from the front of `piece` until an event is complete; `None` when all are taken.
+    /// Consumes bytes from the front of `piece` until an event is complete; returns `None` when all
+    /// bytes are consumed.
     pub(crate) fn next<'a>(&'a mut self, piece: &mut &[u8]) -> Result<Option<Event<'a>>, Error> {
         self.reuse();
         while !piece.is_empty() {
@@ -228,24 +231,24 @@ impl Decoder {
         Ok(None)
     }
 
-    /// Returns true if there were lines that are none of an event stream.
+    /// Returns true if the body has lines that cannot be part of an event stream.
     pub(crate) fn has_junk(&self) -> bool {
         !self.junk.is_empty()
     }
 
-    /// Returns the first lines that are none of an event stream.
+    /// Returns the first lines that cannot be part of an event stream.
     pub(crate) fn junk(&self) -> Cow<'_, str> {
         words::lossy(self.junk.trim_ascii())
     }
 
-    /// Returns the data of the event so far.
+    /// Returns the data of the current event so far.
     fn data(&self) -> &[u8] {
         debug_assert!(self.data_from <= self.data.len(), "the data begins behind its end");
         self.data.get(self.data_from..).unwrap_or_default()
     }
 
-    /// Reads the line that was put together of several pieces. The first line of an event becomes
-    /// its data without being copied again.
+    /// Handles a line that came in several pieces. The first line of an event becomes the event's
+    /// data without another copy.
     fn take_own_line(&mut self) -> bool {
         if !self.has_data
             && let Some(value) = self.line.strip_prefix(b"data:")
@@ -264,7 +267,7 @@ impl Decoder {
         complete
     }
 
-    /// Ends the body; gives the last event if it was not terminated.
+    /// Ends the body, and returns the last event if it was not terminated by a blank line.
     pub(crate) fn finish(&mut self) -> Option<Event<'_>> {
         self.reuse();
         let line = std::mem::take(&mut self.line);
@@ -274,7 +277,7 @@ impl Decoder {
         if self.has_data { self.give() } else { None }
     }
 
-    /// Reads a blank line; returns true if it ends an event.
+    /// Handles a blank line; returns true if the line ends an event.
     fn take_blank_line(&mut self) -> bool {
         let complete = self.has_data && !is_blank(self.data());
         if !complete {
@@ -284,10 +287,10 @@ impl Decoder {
         complete
     }
 
-    /// Reads one line that is not empty; returns true if it completes an event.
+    /// Handles a line that is not empty; returns true if the line completes an event.
     // Long: a branch for each field, and for what servers write in place of one.
     fn take_line(&mut self, line: &[u8]) -> bool {
-        // Nearly every line, read in a short way.
+        // Fast path for nearly every line.
         if !self.has_data
             && let Some(value) = line.strip_prefix(b"data:")
         {
@@ -297,7 +300,7 @@ impl Decoder {
         }
         let line = without_padding(line);
         let bare = line;
-        // The first line of several: Gemini ends a stream with an error so.
+        // Gemini ends a stream with an error object of several lines; this is its first line.
         let opens = matches!(bare.last(), Some(b'{' | b'['));
         let is_object = bare.first() == Some(&b'{') || opens && bare.starts_with(b"[{");
         if is_object || bare.trim_ascii_end() == DONE.as_bytes() {
@@ -321,7 +324,8 @@ impl Decoder {
             None => (line, b"".as_slice()),
         };
         let is = |known: &[u8]| name.eq_ignore_ascii_case(known);
-        // llama.cpp, until the end of 2025. A line of a log that begins with `ERROR:` is none.
+        // llama.cpp sent the field `error` until the end of 2025. A log line that begins with
+        // `ERROR:` is no field.
         let is_error = name == b"error" && value.trim_ascii_start().first() == Some(&b'{');
         if is(b"data") || is_error {
             self.trim_data();
@@ -360,16 +364,16 @@ impl Decoder {
         false
     }
 
-    /// Takes away the white space at the end of the data: there can be a megabyte of it, which
-    /// would be looked through for each line that follows.
+    /// Removes white space from the end of the data: a megabyte of it would be scanned again for
+    /// each further line.
     fn trim_data(&mut self) {
         let kept = self.data().trim_ascii_end().len();
         self.data.truncate(self.data_from.saturating_add(kept));
     }
 
-    /// Gives the event. Its name may stand after its data, as the standard has it: the last one
-    /// before the blank line counts. Where no blank line came, but another event, that line belongs
-    /// to the other.
+    /// Returns the complete event. By the standard its name may come after its data, and the last
+    /// name before the blank line counts. Without a blank line before the next event, a late name
+    /// belongs to the next event.
     fn give(&mut self) -> Option<Event<'_>> {
         self.given = true;
         if self.next_data.is_empty()
@@ -377,8 +381,8 @@ impl Decoder {
         {
             self.called = called;
         }
-        // The same white space as in `take_blank_line`: an event that is complete there is given
-        // out here, or what follows it in the piece would be lost.
+        // The definition of white space is the same as in `take_blank_line`. Otherwise an event
+        // complete there would not be returned here, and the rest of the piece would be lost.
         if is_blank(self.data()) {
             return None;
         }
@@ -399,17 +403,17 @@ impl Decoder {
     }
 }
 
-/// Returns true if all of `data` is white space; the first byte tells for nearly all data.
+/// Returns true if `data` is only white space, which the first byte rules out for nearly all data.
 fn is_blank(data: &[u8]) -> bool {
     data.iter().all(u8::is_ascii_whitespace)
 }
 
-/// Returns true if a line, perhaps the last one, breaks off within the name of a field.
+/// Returns true if a line is a truncated field name, as at the end of a body.
 fn begins_field(line: &[u8]) -> bool {
     [b"data".as_slice(), b"event", b"retry"].iter().any(|field| field.starts_with(line))
 }
 
-/// Returns at most `most` bytes of a line, without a piece of a letter at their end.
+/// Returns at most `most` bytes of a line, without a partial character at the end.
 fn whole_letters(line: &[u8], most: usize) -> &[u8] {
     let Some(start) = line.get(..most) else { return line };
     match std::str::from_utf8(start) {
@@ -420,8 +424,9 @@ fn whole_letters(line: &[u8], most: usize) -> &[u8] {
     }
 }
 
-/// Returns `line` from its field name on. A byte order mark stands at the start of a body, and
-/// where a gateway joined two; some proxies pad a stream with NUL bytes, and some templates indent.
+/// Returns `line` from its field name on, without padding. A byte order mark comes at the start of
+/// a body, and between two bodies that a gateway joined. Some proxies pad a stream with NUL bytes,
+/// and some templates indent lines.
 fn without_padding(mut line: &[u8]) -> &[u8] {
     loop {
         line = match line {
@@ -434,15 +439,15 @@ fn without_padding(mut line: &[u8]) -> &[u8] {
     }
 }
 
-/// Returns true if `value` is another event, and no other line of the JSON text in `data`: nothing
-/// in JSON ends a line with `}` and begins the next with `{`.
+/// Returns true if `value` begins another event, and is not the next line of the JSON text in
+/// `data`. JSON never has a line end between `}` and `{`.
 fn starts_anew(data: &[u8], value: &[u8]) -> bool {
-    // `value` first: it is one line, and `data` is all lines so far.
+    // `value` is tested first: it is one line, and `data` is all lines so far.
     (value.trim_ascii_start().first() == Some(&b'{') || value.trim_ascii() == DONE.as_bytes())
         && data.trim_ascii_end().last() == Some(&b'}')
 }
 
-/// Returns true if `line` is the next line of the JSON text in `data`, which is printed for people.
+/// Returns true if `line` is the next line of the pretty-printed JSON text in `data`.
 fn goes_on(data: &[u8], line: &[u8]) -> bool {
     matches!(line.first(), Some(b'}' | b']')) || matches!(data.last(), Some(b'{' | b'[' | b','))
 }

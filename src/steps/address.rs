@@ -1,12 +1,12 @@
-//! The address of an image, read so strictly that every reader of URLs reads the same server in it.
+//! URL of an image, parsed so strictly that all URL parsers agree on the server.
 
 use crate::config::{Address as Authority, FetchImages, split_authority, usual_port};
 use crate::text::words;
 
-/// Longest address that is read, in bytes. Those that are signed have some kilobytes.
+/// Maximum length of a URL, in bytes. Signed URLs have some kilobytes.
 const BYTES_MAX: usize = 8 << 10;
 
-/// Address on the web, in one normal form.
+/// Web address in a normalized form.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Address {
     tls: bool,
@@ -18,8 +18,8 @@ pub(crate) struct Address {
 }
 
 impl Address {
-    /// Reads a URL; nothing if it has credentials, or a character that some readers take for the
-    /// end of the host and others do not.
+    /// Parses a URL. Returns `None` for a URL with credentials, or with a character that only some
+    /// parsers treat as the end of the host.
     pub(crate) fn parse(url: &str) -> Option<Self> {
         let url = words::before(url.trim(), b"#");
         let is_plain = |byte: u8| byte.is_ascii_graphic() && !b"\\\"<>^`{|}".contains(&byte);
@@ -39,7 +39,7 @@ impl Address {
         Some(Self { tls, host: host.to_owned(), port, path: [slash, path].concat() })
     }
 
-    /// Returns the address to which a redirection from this one leads.
+    /// Returns the target of a redirection from this address.
     pub(crate) fn redirected(&self, location: &str) -> Option<Self> {
         let location = location.trim();
         if location.starts_with("//") {
@@ -52,8 +52,8 @@ impl Address {
         Self::parse(location)
     }
 
-    /// Returns true if the address may be in a private network; nothing if no images may be fetched
-    /// from it.
+    /// Returns true if the address may be in a private network, and `None` if no images may be
+    /// fetched from the address.
     pub(crate) fn is_permitted(&self, settings: &FetchImages) -> Option<bool> {
         settings.permits(self.tls, &self.host, self.port)
     }

@@ -1,4 +1,4 @@
-//! The blocks of a body, and the body with others in their places.
+//! Access to the content blocks of a request body, and functions that replace parts of the body.
 
 use std::ops::Range;
 
@@ -9,16 +9,17 @@ use crate::model::{Block, DocumentSource, Request, Role};
 use crate::observe::warning::Warnings;
 use crate::text::words;
 
-/// Returns true if a body may have this string of JSON, as all clients write it, unless they escape
-/// what needs no escape. It is looked for before the body is read.
+/// Returns true if a body may contain this JSON string. The check is a fast text search before the
+/// body is parsed; it also succeeds if the body has escapes that could hide the string.
 pub(crate) fn may_have(body: &str, string: &str) -> bool {
     words::has(body, string) || words::has(body, "\\u00")
 }
 
-/// Shows `visit` the blocks of the user's messages, those inside of results and documents too, in
-/// their order. `is_new`: the user has just given it. A body that cannot be read has none.
+/// Calls `visit` with each block of the user's messages in order, including blocks inside of tool
+/// results and documents. `is_new`: true if the block came after the last answer. A body that
+/// cannot be parsed has no blocks.
 pub(crate) fn visit(body: &str, visit: &mut dyn FnMut(&Block<'_>, bool)) {
-    // Whoever translates the body warns of what is in it.
+    // Warnings about the contents come from the later translation of the body.
     let Ok(request) = Request::read(body, &mut Warnings::new(false)) else { return };
     let last_answer = last_answer(&request.messages);
     for (at, message) in request.messages.iter().enumerate() {
@@ -43,15 +44,15 @@ fn visit_all(blocks: &[Block<'_>], is_new: bool, visit: &mut dyn FnMut(&Block<'_
     }
 }
 
-/// Returns the range of the JSON value that begins at `at`.
+/// Returns the byte range of the JSON value that begins at index `at`.
 pub(crate) fn span(body: &str, at: usize) -> Range<usize> {
     let value = body.get(at..).and_then(|rest| Reader::of(rest).skip().ok());
     let begin = value.and_then(|value| json::offset_in(body, value)).unwrap_or(at);
     begin..begin.saturating_add(value.map_or(0, str::len))
 }
 
-/// Returns a block with another `source`; the other members stay. Of members of one name, the last
-/// one counts.
+/// Returns a block with its `source` replaced and its other members unchanged. If several members
+/// have this name, the last one is replaced.
 pub(crate) fn with_source(block: &str, source: &str) -> Option<String> {
     let (_, old) = json::members(block).filter(|(name, _)| *name == "source").last()?;
     let begin = json::offset_in(block, old)?;
@@ -59,8 +60,7 @@ pub(crate) fn with_source(block: &str, source: &str) -> Option<String> {
     Some([block.get(..begin)?, source, block.get(end..)?].concat())
 }
 
-/// Writes a text block in place of a block; a mark up to which the client wants the prompt cached
-/// stays.
+/// Writes a text block that replaces a block and keeps the block's `cache_control`.
 pub(crate) fn text_for(block: &str, text: &str) -> String {
     let mark = json::member(block, "cache_control");
     json::written(|json| {
@@ -70,13 +70,13 @@ pub(crate) fn text_for(block: &str, text: &str) -> String {
     })
 }
 
-/// Returns the body with these texts in place of what is there, in their order.
+/// Returns the body with the given ranges replaced by the given texts, in order.
 pub(crate) fn replaced(body: &str, edits: &[(Range<usize>, String)]) -> Vec<u8> {
     let added = edits.iter().fold(0_usize, |sum, (_, text)| sum.saturating_add(text.len()));
     let mut out = Vec::with_capacity(body.len().saturating_add(added));
     let mut from = 0_usize;
     for (span, text) in edits {
-        // What is in something that is replaced goes with it.
+        // A range inside of a replaced range is replaced too.
         let Some(between) = body.get(from..span.start) else { continue };
         out.extend_from_slice(between.as_bytes());
         out.extend_from_slice(text.as_bytes());

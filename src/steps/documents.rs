@@ -1,6 +1,7 @@
-//! PDFs, for an upstream that takes no files: a host that can read them gives their text.
+//! Step for PDFs in a request to an upstream that accepts no files: the host extracts the text of
+//! the PDFs.
 //!
-//! The newest is read first, because a request may have only so many.
+//! The newest PDF is read first, because the number per request is limited.
 
 use std::fmt;
 use std::ops::Range;
@@ -13,40 +14,43 @@ use crate::model::{Block, DocumentSource};
 use crate::observe::report::{DocumentsReport, Report};
 use crate::observe::warning::Warnings;
 
-/// Maximum number of documents of one request. Of more, the newest are read.
+/// Maximum number of documents read for one request. If a request has more documents, the newest
+/// are read.
 const DOCUMENTS_MAX: usize = 100;
 
-/// The documents of one request.
+/// PDFs of one request whose texts are collected.
 pub(crate) struct Documents {
-    /// Documents in the order of the body.
+    /// Documents in the order of the request body.
     found: Vec<FoundDocument>,
-    /// Documents not read yet, as indices of `found`; the last one is asked for next.
+    /// Documents not read yet, as indices of `found`; the last one is requested next.
     unknown: Range<usize>,
     /// Number of bytes by which the body may still grow.
     room: usize,
     held: usize,
 }
 
-/// A document in the body.
+/// Document in the request body.
 struct FoundDocument {
     block: Range<usize>,
-    /// Range of the document's base64 in the body, as a string of JSON with its quotes.
+    /// Range of the document's base64 data in the body, as a JSON string with its quotes.
     data: Range<usize>,
-    /// Source that takes the place of the document's, as JSON.
+    /// Text source that replaces the document's base64 source, as JSON, or the reason for the lack
+    /// of a text.
     source: Result<String, Unread>,
     is_cut: bool,
 }
 
-/// The text of a document, as a host gives it.
+/// Text of a document, as extracted by a host.
 #[derive(Clone, PartialEq, Eq)]
 pub struct DocumentText {
-    /// Text that the model gets, with words about what is left out.
+    /// Text for the model, with notes about omitted parts.
     pub text: String,
-    /// True if the reader was ended before it was through: by time, or by a limit of the host.
+    /// True if the reader was stopped before the document's end, by a timeout or a limit of the
+    /// host.
     pub is_cut: bool,
 }
 
-// It is a part of a prompt.
+// The text is a part of a prompt.
 impl fmt::Debug for DocumentText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut debug = f.debug_struct("DocumentText");
@@ -62,15 +66,15 @@ impl DocumentText {
     }
 }
 
-/// Collects the PDFs of a request for an upstream that takes none.
+/// Collects the PDFs of a request, if the upstream accepts no PDFs.
 pub(crate) fn begin(see: &See<'_>, _: &mut Report) -> Option<Box<dyn Step>> {
     let settings = &see.config.settings;
-    // Whatever a PDF has beside its text gets lost.
+    // Everything in a PDF apart from its text is lost, which strict mode does not permit.
     if !see.can.read_documents || settings.read_documents.pages_max == 0 || settings.strict {
         return None;
     }
     let text = see.text()?;
-    // Of nearly all requests this is all that is looked at.
+    // The only check for nearly all requests.
     if !blocks::may_have(text, "\"document\"") {
         return None;
     }
@@ -96,7 +100,7 @@ impl Step for Documents {
     }
 
     fn give_up(&mut self) {
-        // The host may know their texts: then they come at once.
+        // The host may have extracted texts already, which then arrive at once.
     }
 
     fn done(self: Box<Self>, see: &See<'_>, report: &mut Report) -> Result<Change, Error> {
@@ -112,7 +116,7 @@ impl Step for Documents {
 }
 
 impl Documents {
-    /// Finds the PDFs of a body; nothing if there are none.
+    /// Finds the PDFs of a body. Returns `None` if the body has no PDF.
     fn of(body: &str, settings: &Settings) -> Option<Self> {
         let mut found = Vec::new();
         blocks::visit(body, &mut |block, _| {
@@ -123,7 +127,7 @@ impl Documents {
             }
             let Some(begin) = json::offset_in(body, data.raw()) else { return };
             let end = begin.saturating_add(data.raw().len());
-            // With its quotes.
+            // Include the quotes of the JSON string.
             let data = begin.saturating_sub(1)..end.saturating_add(1);
             let block = blocks::span(body, document.at);
             found.push(FoundDocument { block, data, source: Err(Unread::NoTime), is_cut: false });
@@ -139,13 +143,13 @@ impl Documents {
         Some(Self { found, unknown, room, held: 0 })
     }
 
-    /// Returns the number of documents that have a text, and of those that have none.
+    /// Returns the numbers of documents with and without a text.
     fn counts(&self) -> (usize, usize) {
         let read = self.found.iter().filter(|found| found.source.is_ok()).count();
         (read, self.found.len().saturating_sub(read))
     }
 
-    /// Takes the text of the document that was asked for, or the reason why there is none.
+    /// Stores the text of the current document, or the reason why the document has no text.
     fn take_text(&mut self, came: Result<DocumentText, Unread>) {
         let Some(found) = self.unknown.next_back().and_then(|at| self.found.get_mut(at)) else {
             return;
@@ -153,7 +157,8 @@ impl Documents {
         found.is_cut = came.as_ref().is_ok_and(|came| came.is_cut);
         let room = self.room.saturating_add(found.data.len());
         found.source = came.map(|came| source_of(&came.text)).and_then(|source| {
-            // It takes less than its PDF, if that was not made to be large.
+            // The text of an ordinary PDF is smaller than the PDF; a crafted PDF may have a larger
+            // text.
             if source.len() <= room { Ok(source) } else { Err(Unread::Failed) }
         });
         let length = found.source.as_ref().map_or(0, String::len);

@@ -1,6 +1,7 @@
-//! Images on the web, for an upstream that takes images as data alone.
+//! Step for images on the web, if the upstream accepts images only as data: the images are fetched
+//! and embedded.
 //!
-//! Each URL is asked for once, the newest first, because a request may have only so many.
+//! Each URL is fetched once, and the newest first, because the number per request is limited.
 
 use std::ops::Range;
 
@@ -20,18 +21,18 @@ use crate::profile::ImageParts;
 use crate::text::base64;
 use crate::text::names::Names;
 
-/// Media types of images that models take.
+/// Media types of images that models accept.
 const ACCEPT: &str = "image/png, image/jpeg, image/gif, image/webp";
 
 /// Maximum number of images of one request; images with the same URL count once.
 const IMAGES_MAX: usize = 20;
 
-/// Maximum number of redirections of one image.
+/// Maximum number of HTTP redirections followed for one image.
 const REDIRECTIONS_MAX: u32 = 3;
 
-/// The images of one request.
+/// Web images of one request that are being fetched.
 pub(crate) struct Images {
-    /// Images in the order of the body.
+    /// Images in the order of the request body.
     found: Vec<FoundImage>,
     /// Images to fetch, one for each URL, the newest first.
     wanted: Vec<WantedImage>,
@@ -43,51 +44,51 @@ pub(crate) struct Images {
     held: usize,
 }
 
-/// An image in the body.
+/// Image in the request body.
 struct FoundImage {
     block: Range<usize>,
-    /// True if the request is refused without this image.
+    /// True if the request is refused when this image cannot be fetched.
     must_come: bool,
-    /// Index of the image in `wanted`, or the reason why it is not fetched.
+    /// Index of the image in `wanted`, or the reason why the image is not fetched.
     wanted: Result<usize, Missing>,
 }
 
-/// An image on the web.
+/// Image to fetch from the web.
 struct WantedImage {
     address: Address,
     is_private: bool,
     redirections: u32,
-    /// Source of the fetched image with its data, as JSON.
+    /// Source of the fetched image with its data, as JSON; `None` until the image was fetched.
     source: Option<Result<String, Missing>>,
 }
 
 /// Reason why an image was not fetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Missing {
-    /// The configuration does not allow the image's host.
+    /// Reason: the configuration does not allow the image's host.
     NotAllowed,
-    /// The request has more than `IMAGES_MAX` images.
+    /// Reason: the request has more than `IMAGES_MAX` images.
     TooMany,
-    /// The image's server was not reached.
+    /// Reason: the image's server could not be reached.
     Unreachable,
-    /// The image's server was too slow.
+    /// Reason: the image's server did not answer in time.
     TimedOut,
-    /// The image's server answered with this status.
+    /// Reason: the image's server answered with this HTTP status.
     Status(u16),
-    /// The image's server redirected to an address that is not allowed, or too often.
+    /// Reason: the image's server redirected to a forbidden address, or too often.
     Redirected,
-    /// The image's server broke off before the end of the image.
+    /// Reason: the image's server broke off before the end of the image.
     BrokeOff,
-    /// The image has more bytes than this limit.
+    /// Reason: the image has more bytes than this limit.
     TooLarge(usize),
-    /// The first bytes are those of no image type that models take.
+    /// Reason: the first bytes match no image type that models accept.
     NoImage,
-    /// The request would be too large with the image.
+    /// Reason: the request would be too large with the image.
     NoRoom,
 }
 
 impl Missing {
-    /// Returns the words that follow "the image could not be fetched: ".
+    /// Returns the text that follows "the image could not be fetched: " in an error.
     fn words(self) -> String {
         match self {
             Self::NotAllowed => "this gateway fetches none from there".to_owned(),
@@ -104,8 +105,8 @@ impl Missing {
     }
 }
 
-/// Collects the images on the web that the upstream takes as data alone, or that another model
-/// describes.
+/// Collects the web images of a request, if the upstream accepts images only as data, or if another
+/// model describes images.
 pub(crate) fn begin(see: &See<'_>, _: &mut Report) -> Option<Box<dyn Step>> {
     let settings = &see.config.settings;
     if settings.fetch_images.hosts.is_empty() || !see.can.fetch {
@@ -115,7 +116,7 @@ pub(crate) fn begin(see: &See<'_>, _: &mut Report) -> Option<Box<dyn Step>> {
     let (upstream, model) = see.route(text)?;
     let must_come = match upstream.profile.image_parts {
         ImageParts::Data => true,
-        // Words stand there for one that is not described, too.
+        // An image that is not described is replaced by a text anyway, so no image is required.
         ImageParts::None if is_described(see.config, upstream, &model) => false,
         ImageParts::None | ImageParts::All => return None,
     };
@@ -134,7 +135,8 @@ impl Step for Images {
     }
 
     fn limits(&self, status: u16, settings: &Settings) -> ReadLimits {
-        // One byte more than an image may have; another status says all.
+        // Read one byte more than the limit to detect larger images. A different status needs no
+        // body.
         let bytes = settings.fetch_images.bytes_max.saturating_add(1);
         let bytes_max = if (200..300).contains(&status) { bytes } else { 0 };
         ReadLimits { bytes_max, is_half_enough: true }
@@ -177,8 +179,8 @@ impl Step for Images {
 }
 
 impl Images {
-    /// Finds the images of a body; nothing if there are none. `must_come`: a new image that cannot
-    /// be fetched is an error.
+    /// Finds the web images of a body. Returns `None` if the body has no web images. `must_come`:
+    /// true if a new image that cannot be fetched is an error.
     fn of(body: &str, settings: &Settings, must_come: bool) -> Option<Self> {
         if !blocks::may_have(body, "\"url\"") {
             return None;
@@ -208,13 +210,13 @@ impl Images {
         });
         images.want(urls);
         if images.found.iter().any(|found| found.must_come && found.wanted.is_err()) {
-            // The request is refused whatever comes.
+            // The request is refused anyway, so nothing is fetched.
             images.at = images.wanted.len();
         }
         (!images.found.is_empty()).then_some(images)
     }
 
-    /// Notes which images to fetch, given the URLs of all that were found.
+    /// Chooses the images to fetch from the URLs of all images found.
     fn want(&mut self, urls: Vec<String>) {
         let mut known = Names::default();
         for (found, url) in self.found.iter_mut().zip(urls).rev() {
@@ -233,7 +235,7 @@ impl Images {
         }
     }
 
-    /// Takes the image that was asked for, or the reason why there is none.
+    /// Stores the current image, or the reason why the image could not be fetched.
     fn take_image(&mut self, came: Result<&[u8], Missing>) {
         let room = self.room.saturating_sub(self.held);
         let source = came.and_then(|bytes| {
@@ -251,7 +253,7 @@ impl Images {
         let is_refused = missing.is_some() && self.must_have(self.at);
         self.at = self.at.saturating_add(1);
         if is_refused || missing == Some(Missing::NoRoom) {
-            // The request is refused, or full: nothing more is fetched for it.
+            // The request is refused or full, so no further image is fetched.
             for wanted in self.wanted.iter_mut().skip(self.at) {
                 wanted.source = Some(Err(Missing::NoRoom));
             }
@@ -259,12 +261,12 @@ impl Images {
         }
     }
 
-    /// Returns true if the request is refused without this image.
+    /// Returns true if the request is refused without the image at this index of `wanted`.
     fn must_have(&self, at: usize) -> bool {
         self.found.iter().any(|found| found.must_come && found.wanted == Ok(at))
     }
 
-    /// Follows a redirection of the image that was asked for.
+    /// Follows the redirection of the image that is being fetched.
     fn redirect(&mut self, location: &str) {
         let Some(wanted) = self.wanted.get_mut(self.at) else { return };
         wanted.redirections = wanted.redirections.saturating_add(1);
@@ -280,28 +282,28 @@ impl Images {
         }
     }
 
-    /// Returns the number of images that were fetched, and of those that were not.
+    /// Returns the numbers of images that were fetched and that were not.
     fn counts(&self) -> (usize, usize) {
         let came = self.wanted.iter().filter(|wanted| matches!(wanted.source, Some(Ok(_)))).count();
         (came, self.wanted.len().saturating_sub(came))
     }
 
     fn written(mut self, body: &str, warnings: &mut Warnings) -> Result<Vec<u8>, Error> {
-        // What the configuration does not allow refuses the request, though others were not fetched
-        // for that.
+        // An image that the configuration does not allow refuses the request first, because it
+        // prevented the fetch of further images.
         let refused = |found: &&FoundImage| found.must_come && found.wanted.is_err();
         if let Some(found) = self.found.iter().rev().find(refused) {
             return Err(refusal(body, found, found.wanted.err().unwrap_or(Missing::NotAllowed)));
         }
         let mut edits = Vec::with_capacity(self.found.len());
-        // The newest first, while there is room. What there is once, a request could have a
+        // Replace the newest first, while the size limit allows. A request could repeat one image a
         // thousand times.
         for found in std::mem::take(&mut self.found).into_iter().rev() {
             let block = body.get(found.block.clone()).unwrap_or_default();
             let text = match self.source_for(&found) {
                 Ok(source) => blocks::with_source(block, source),
                 Err(missing) if found.must_come => return Err(refusal(body, &found, missing)),
-                // As if nothing were fetched at all.
+                // Leave the image as if no image were ever fetched.
                 Err(Missing::NotAllowed) => None,
                 Err(missing) => {
                     warnings.add("image_not_fetched");
@@ -326,7 +328,7 @@ impl Images {
     }
 }
 
-/// Returns the error of a request that is refused without an image.
+/// Returns the error of a request that is refused for lack of an image.
 fn refusal(body: &str, found: &FoundImage, missing: Missing) -> Error {
     let (path, why) = (path_at(body, found.block.start), missing.words());
     let message =
@@ -334,9 +336,9 @@ fn refusal(body: &str, found: &FoundImage, missing: Missing) -> Error {
     Error::invalid(message)
 }
 
-/// Returns the `source` of an image with these bytes, as JSON.
+/// Returns the JSON `source` of an image with these bytes.
 fn source_of(bytes: &[u8]) -> Result<String, Missing> {
-    // Six bytes begin no image that has others behind them; base64 has the first bytes in its own.
+    // The first bytes of the image are encoded alone to detect its type.
     let start = base64::encode(bytes.get(..bytes.len().min(START)).unwrap_or_default());
     let media_type = image_type::of(Str::plain(&start)).ok_or(Missing::NoImage)?;
     let data = base64::encode(bytes);
@@ -344,7 +346,7 @@ fn source_of(bytes: &[u8]) -> Result<String, Missing> {
     Ok(json::written(|json| write_source(json, &ImageSource::Base64 { media_type, data })))
 }
 
-/// Number of first bytes that show the type of an image.
+/// Number of first bytes that suffice to detect the type of an image.
 const START: usize = 12;
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Steps of an exchange. A step asks others something, and then changes the request before its
-//! upstream is called, or the end of the answer.
+//! Steps of an exchange. A step asks a question of a model, a web server or the host, and uses the
+//! result to change the request before the upstream call, or the end of the answer.
 //!
 //! | step | when | asks | changes |
 //! |---|---|---|---|
@@ -8,22 +8,22 @@
 //! | `descriptions` | before the call | a model that sees, for descriptions of images | the body |
 //! | `verdicts` | behind the answer | a judge, for verdicts on the tool calls | the end of the answer |
 //!
-//! All of it is pure: `exchange::steps` has the table of the steps and drives them, `exchange::ask`
-//! makes calls of their questions. Steps follow one another, each over the body that the one before
-//! has written: an image that was fetched can be described by the next. Another step is a file here
-//! and a row there.
+//! Steps perform no I/O: `exchange::steps` has the table of the steps and runs them, and
+//! `exchange::ask` turns their questions into calls. Steps run one after another, each on the body
+//! that the previous step has written, so that a fetched image can be described by the next step. A
+//! new step needs a file in this folder and a row in the table.
 //!
-//! Nothing is sent to the client until the steps before the call are done. No call that fails ends
-//! the exchange by itself: what does not come is missing, and the step decides what that means.
-//! What cannot be fetched is refused with the path of its block, if the user has just given it: as
-//! the real API does. Words stand in its place where the client sends it again with each request,
-//! which would be refused for ever. An image that cannot be described stays: what comes then is
-//! decided as if nobody could describe it.
+//! Nothing is sent to the client until the steps before the call are done. A failed call of a step
+//! does not end the exchange: the step decides how to handle the missing result. If the user has
+//! just sent an image that cannot be fetched, the request is refused with the path of the block, as
+//! Anthropic's API does. An older image, which the client repeats in each request, is replaced by a
+//! text, because refusing the image would refuse all later requests. An image that cannot be
+//! described stays in the body, and is handled as if no vision model were configured.
 //!
 //! | file | what it has |
 //! |---|---|
-//! | `blocks` | the blocks of a body, and the body with others in their places |
-//! | `address` | the address of an image, read so that every reader reads the same |
+//! | `blocks` | access to the blocks of a body, and their replacement |
+//! | `address` | the URL of an image, parsed so that all URL parsers agree |
 //! | `unread` | reasons why a document has no text |
 
 pub(crate) mod address;
@@ -50,72 +50,73 @@ use crate::json;
 use crate::observe::report::Report;
 use crate::text::words;
 
-/// Step of an exchange.
+/// Step of an exchange: questions, their results, and the change that follows from the results.
 pub(crate) trait Step: Send + Sync {
-    /// Returns the time that the step may take, in milliseconds.
+    /// Returns the timeout of the step with all its questions, in milliseconds.
     fn timeout_ms(&self, settings: &Settings) -> u64;
 
-    /// Returns the next question, if there is one. It stays the same until what came is taken.
+    /// Returns the next question, if any. The question stays the same until its result is passed to
+    /// `take`.
     fn ask<'s>(&self, see: &See<'s>) -> Option<Question<'s>>;
 
-    /// Returns how much is read of an answer with this status.
+    /// Returns the limits for reading an answer with this HTTP status.
     fn limits(&self, _status: u16, _settings: &Settings) -> ReadLimits {
         ReadLimits { bytes_max: MODEL_BYTES_MAX, is_half_enough: false }
     }
 
-    /// Takes the result of the last question.
+    /// Handles the result of the last question that the step asked.
     fn take(&mut self, came: Came, report: &mut Report);
 
-    /// Ends the questions, because the time of the step is over.
+    /// Ends the step's questions, because the step's time is over.
     fn give_up(&mut self);
 
-    /// Returns the change, once there are no more questions.
+    /// Returns the change that the step makes, after the last question.
     ///
     /// # Errors
-    /// The user has just given what could not be had.
+    /// A part that the user has just sent, such as an image, could not be fetched.
     fn done(self: Box<Self>, see: &See<'_>, report: &mut Report) -> Result<Change, Error>;
 
     /// Returns the number of bytes that the step keeps in memory.
     fn held_bytes(&self) -> usize;
 }
 
-/// Step behind an answer, which holds the end of the answer back.
+/// Step after an answer, which holds back the end of the answer.
 pub(crate) trait Hold: Step {
-    /// Reads what was written for the client behind `from`, and takes the end of the answer out of
-    /// it. Writes the end at once if nobody needs to be asked for it.
+    /// Reads the bytes written for the client after index `from`, and cuts the end of the answer
+    /// off. Writes the end back at once if the step has no question.
     fn hold(&mut self, out: &mut Vec<u8>, from: usize, report: &mut Report);
 
-    /// Returns true if the end of the answer is held.
+    /// Returns true if the end of the answer is held back.
     fn is_holding(&self) -> bool;
 }
 
-/// Maximum number of bytes that are read of a model's answer to a question of Creole's own. The
-/// answer has few words, but a stream has much around each.
+/// Maximum number of bytes to read of a model's answer to a question of Creole. The answer has few
+/// words, but a stream adds many bytes to each word.
 const MODEL_BYTES_MAX: usize = 4 << 20;
 
-/// View of an exchange for its steps.
+/// Read-only view of a client request, from which steps form their questions.
 pub(crate) struct See<'s> {
     pub(crate) config: &'s Config,
     pub(crate) can: Can,
     pub(crate) ids: Ids,
-    /// Headers of the client that upstreams may get.
+    /// Headers of the client that may be sent to upstreams.
     pub(crate) headers: &'s [Header],
-    /// Body of the request, as the steps so far have written it. A step behind the answer has it
-    /// only at its beginning.
+    /// Body of the request, as rewritten by the steps up to now. A step after the answer gets the
+    /// body only at the step's start.
     pub(crate) body: &'s [u8],
-    /// Time at which the step began to ask, unless nothing was asked.
+    /// Time at which the step began to ask, or `None` before the first question.
     pub(crate) began: Option<Millis>,
     pub(crate) now: Millis,
 }
 
 impl<'s> See<'s> {
-    /// Returns the body as text, if it is one. This reads all of it.
+    /// Returns the body as text, if the body is UTF-8. The check reads the whole body.
     pub(crate) fn text(&self) -> Option<&'s str> {
         words::utf8(self.body)
     }
 
-    /// Returns the upstream that gets a body, and its name for the model. This reads all of the
-    /// body.
+    /// Returns the upstream to which a body is routed, and the upstream's name for the model. The
+    /// function reads the whole body.
     pub(crate) fn route(&self, body: &str) -> Option<(&'s Upstream, String)> {
         let model = json::member(body, "model").and_then(json::string)?.decode();
         let (upstream, model) = self.config.route(&model)?;
@@ -128,96 +129,97 @@ impl<'s> See<'s> {
     }
 }
 
-/// Kinds of questions that a host can ask.
+/// Kinds of questions of steps that the host supports.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Can {
-    /// Questions for another model.
+    /// True if the host can send a step's questions to models.
     pub(crate) ask_models: bool,
-    /// Questions for servers on the web.
+    /// True if the host can fetch addresses on the web.
     pub(crate) fetch: bool,
-    /// Questions for the texts of documents.
+    /// True if the host can extract the texts of documents.
     pub(crate) read_documents: bool,
 }
 
-/// Question that a step asks somebody else.
+/// Question of a step, for the host, a model or a web server.
 pub(crate) enum Question<'s> {
     Model(Box<ModelQuestion<'s>>),
     Web(WebQuestion),
-    /// Document that the host reads: the range of its base64 in the body, with the quotes.
+    /// Document that the host reads: the range of its base64 data in the body, with the quotes.
     Document(Range<usize>),
 }
 
-/// Request to a model that the operator names. `body` is one of the Messages API; the upstream's
-/// protocol writes it.
+/// Request to a model that the operator configured. `body` is in the format of the Messages API and
+/// is translated to the upstream's protocol.
 pub(crate) struct ModelQuestion<'s> {
     pub(crate) upstream: Cow<'s, Upstream>,
     pub(crate) model: &'s str,
     pub(crate) body: String,
 }
 
-/// Request to a server on the web.
+/// Question of a step for a web server: an address to fetch.
 pub(crate) struct WebQuestion {
     pub(crate) url: String,
     /// True if the server may be in a private network.
     pub(crate) may_be_private: bool,
-    /// Media types that the step can read.
+    /// Media types that the step can read, for the `accept` header.
     pub(crate) accept: &'static str,
 }
 
-/// Limits for reading an answer.
+/// Limits for reading the answer to a step's question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ReadLimits {
     pub(crate) bytes_max: usize,
-    /// True if an answer is worth taking that has more bytes than the limit.
+    /// True if an answer that exceeds the limit is used as far as read; false if the answer counts
+    /// as broken off.
     pub(crate) is_half_enough: bool,
 }
 
-/// Result of a question.
+/// Result of a step's question.
 pub(crate) enum Came {
-    /// A model's answer.
+    /// Answer of a model to the step's question.
     Message(ModelAnswer),
-    /// The error of a model's upstream.
+    /// Error of the upstream whose model was asked.
     Error(Error),
-    /// The answer of a server on the web.
+    /// Answer of a web server to the step's question.
     Web(WebAnswer),
-    /// The text of a document.
+    /// Text of a document that the host has read, or the reason for its lack.
     Document(Result<DocumentText, Unread>),
     Nothing(Nothing),
 }
 
-/// Reason why nothing came of a question.
+/// Reason why a step's question got no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Nothing {
-    /// The question could not be written.
+    /// Reason: the request for the question could not be written.
     Unwritten,
     Unreachable,
     BrokeOff,
     TimedOut,
 }
 
-/// Answer of a model to a question of Creole's own.
+/// Answer of a model to a question that Creole asked.
 pub(crate) struct ModelAnswer {
-    /// Text of all text blocks of the answer.
+    /// Text of all text blocks of the answer, concatenated.
     pub(crate) text: String,
     pub(crate) stop_reason: Option<StopReason>,
     pub(crate) input_tokens: u64,
     pub(crate) output_tokens: u64,
 }
 
-/// Answer of a server on the web.
+/// Answer of a web server to a step's question.
 pub(crate) struct WebAnswer {
     pub(crate) status: u16,
-    /// Address to which a redirection leads.
+    /// Target of a redirection, from the `location` header.
     pub(crate) location: Option<String>,
     pub(crate) body: Vec<u8>,
-    /// True if the body ended as HTTP says it should, or at the limit.
+    /// True if the body ended by the rules of HTTP, or was cut at the limit.
     pub(crate) is_whole: bool,
 }
 
-/// Change that a step makes.
+/// Change that a step makes to the request or the answer.
 pub(crate) enum Change {
-    /// Body of the request from now on.
+    /// New body of the client's request, as rewritten by the step.
     Body(Vec<u8>),
-    /// End of the answer, with what was held of it.
+    /// New end of the answer, which includes the part that was held back.
     End(Vec<u8>),
 }

@@ -4,26 +4,26 @@
 /// ([`Exchange::handle_document`](crate::Exchange::handle_document)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unread {
-    /// The document is encrypted with a password.
+    /// Encrypted PDF, which needs a password.
     Encrypted,
-    /// The document is damaged, or of another type.
+    /// Damaged document, or a document of another type.
     Malformed,
-    /// The pages have no text, but images at most, such as those of a scanner.
+    /// PDF whose pages have no text, but images at most, for example a scan.
     NoText,
-    /// The pages have text, but their fonts do not say which letters they show.
+    /// PDF whose fonts do not map their glyphs to letters.
     NoLetters,
-    /// The reading took longer than it may.
+    /// Timeout while the host read the document.
     TooSlow,
-    /// There was no time to begin reading.
+    /// Timeout before the host could start to read the document.
     NoTime,
-    /// The configuration does not allow as many documents.
+    /// Document beyond the configured number of documents.
     TooMany,
-    /// The host could not read it, and the document is not at fault.
+    /// Failure of the host, for which the document is not at fault.
     Failed,
 }
 
 impl Unread {
-    /// Returns the name of the reason in a warning.
+    /// Returns the reason's name for a warning.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Encrypted => "encrypted",
@@ -37,7 +37,7 @@ impl Unread {
         }
     }
 
-    /// Returns the text that the model reads in the document's place.
+    /// Returns the text that replaces the document in the prompt.
     pub(crate) fn words(self) -> &'static str {
         match self {
             Self::Encrypted => "[document omitted: the PDF is encrypted with a password]",

@@ -1,10 +1,11 @@
-//! Objects of JSON in whose strings control characters stand bare.
+//! JSON objects whose strings contain unescaped control characters.
 
 use super::json_scan::DEPTH_MAX;
 use crate::json::{self, Reader};
 
-/// Returns the object at the start of a text, and its length there. Models write line breaks and
-/// tabs in strings as they are, which can mean nothing else: here they are escaped.
+/// Returns the object at the start of a text with escaped control characters, and its length in the
+/// original. Models write line breaks and tabs in strings unescaped, which is invalid but
+/// unambiguous.
 pub(crate) fn escaped(text: &str) -> Option<(String, usize)> {
     let (mut out, mut copied) = (Vec::new(), 0);
     let (mut depth, mut in_string, mut is_escape) = (0usize, false, false);
@@ -35,7 +36,8 @@ pub(crate) fn escaped(text: &str) -> Option<(String, usize)> {
     None
 }
 
-/// Returns the JSON object that `text` holds escaped, if it holds nothing else.
+/// Returns the JSON object in `text`, with control characters escaped, if `text` contains nothing
+/// else.
 pub(crate) fn all_escaped(text: &str) -> Option<String> {
     let text = text.trim();
     let (object, length) = escaped(text)?;

@@ -1,8 +1,8 @@
-//! Base64, as JSON of the APIs has it.
+//! Base64 encoding and decoding, for the JSON of LLM APIs.
 
 const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// Returns the length of the base64 of this number of bytes.
+/// Returns the length of the base64 text for this number of bytes.
 pub(crate) fn length_of(bytes: usize) -> usize {
     bytes.div_ceil(3).saturating_mul(4)
 }
@@ -21,8 +21,8 @@ pub(crate) fn encode(bytes: &[u8]) -> String {
     text
 }
 
-/// Decodes base64 of either alphabet, wherever it has padding and line breaks; nothing if it has
-/// other letters.
+/// Decodes base64 of either alphabet, with or without padding and line breaks. `None` if the text
+/// has other characters.
 pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len().div_ceil(4).saturating_mul(3));
     // The last bits that are in no byte yet, and how many they are.

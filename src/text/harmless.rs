@@ -1,12 +1,12 @@
-//! Texts of clients and upstreams as a terminal or a log may have them.
+//! Sanitizing of texts from clients and upstreams for terminals and logs.
 //!
-//! A terminal obeys controls (ESC, U+009B), and controls of direction let a name read as another
-//! one. Each of them, and each invisible letter, becomes U+FFFD.
+//! Terminals obey control characters (ESC, U+009B), and direction controls can disguise a name as
+//! another one. Each of these characters, and each invisible character, becomes U+FFFD.
 
 use std::borrow::Cow;
 
-/// Returns a letter, or U+FFFD where it moves a cursor, turns the direction of writing or is
-/// invisible.
+/// Returns a character, or U+FFFD if the character moves a cursor, changes the writing direction or
+/// is invisible.
 #[must_use]
 pub fn letter(letter: char) -> char {
     match letter {
@@ -19,7 +19,7 @@ pub fn letter(letter: char) -> char {
     }
 }
 
-/// Returns a text that is one line.
+/// Returns a text sanitized for one line: line ends and tabs are replaced, too.
 #[must_use]
 pub fn line(text: &str) -> Cow<'_, str> {
     if text.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
@@ -28,7 +28,7 @@ pub fn line(text: &str) -> Cow<'_, str> {
     text.chars().map(letter).collect::<String>().into()
 }
 
-/// Returns a text with its ends of lines and its tabs, which are Creole's own.
+/// Returns a sanitized text that keeps its line ends and tabs, because Creole wrote them.
 #[must_use]
 pub fn lines(text: &str) -> String {
     text.chars().map(|it| if matches!(it, '\n' | '\t') { it } else { letter(it) }).collect()

@@ -1,13 +1,13 @@
-//! Hashes of values: white space, the order of members and the way in which letters are escaped
-//! make no difference. Numbers count as they are written. They are no secret, and can be made to
-//! collide.
+//! Hashes of JSON values that ignore white space, the order of members and the way in which
+//! characters are escaped. Numbers are hashed as they are written. The hashes are not secret, and
+//! collisions can be constructed.
 
 use crate::json::{self, Error, Reader, Str, ValueKind};
 
-/// An odd number without a pattern, to multiply with.
+/// Odd multiplier without a regular bit pattern.
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The members of an object, in any order.
+/// Hash of an object's members, independent of their order.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Members(u64);
 
@@ -18,28 +18,28 @@ impl Default for Members {
 }
 
 impl Members {
-    /// Adds a member, whose value has this hash.
+    /// Adds a member to the hash. `value`: the hash of the member's value.
     pub(crate) fn add(&mut self, key: Str<'_>, value: u64) {
         // A sum does not depend on the order.
         self.0 = self.0.wrapping_add(mix(text(key), value));
     }
 
-    /// Returns the object's hash.
+    /// Returns the hash of the object.
     pub(crate) fn hash(self) -> u64 {
         mix(1, self.0)
     }
 }
 
-/// Returns true if two JSON texts have equal values. Equal texts need not be read.
+/// Returns true if two JSON texts have equal values. Byte-identical texts are not parsed.
 pub(crate) fn same(left: &str, right: &str) -> bool {
     let of = |text| value(&mut Reader::of(text)).ok();
     left == right || of(left).is_some_and(|left| of(right) == Some(left))
 }
 
-/// Reads the next value, and returns its hash. Recursion is as deep as the reader allows.
+/// Reads the next value, and returns its hash. The recursion is as deep as the reader allows.
 ///
 /// # Errors
-/// It is no JSON, or too deep.
+/// The text is not JSON, or nested too deeply.
 pub(crate) fn value(reader: &mut Reader<'_>) -> Result<u64, Error> {
     Ok(match reader.kind()? {
         ValueKind::Object => {
@@ -64,8 +64,8 @@ pub(crate) fn value(reader: &mut Reader<'_>) -> Result<u64, Error> {
     })
 }
 
-/// Returns the hash of a text, however it is escaped. Almost all texts are escaped in the one way
-/// that is usual; only the others are written anew.
+/// Returns the hash of a string, however it is escaped. Almost all strings use the usual escapes;
+/// only others are unescaped and escaped again.
 pub(crate) fn text(text: Str<'_>) -> u64 {
     let raw = text.raw();
     if !text.is_escaped() || is_usual(raw.as_bytes()) {
@@ -89,7 +89,7 @@ fn is_usual(raw: &[u8]) -> bool {
     true
 }
 
-/// Returns the hash of bytes; `seed` keeps different kinds of things apart.
+/// Returns the hash of bytes; `seed` separates different kinds of values.
 pub(crate) fn bytes(seed: u64, bytes: &[u8]) -> u64 {
     let (words, rest) = bytes.as_chunks::<8>();
     let mut hash = mix(seed, bytes.len() as u64);
@@ -108,7 +108,7 @@ fn step(hash: u64, word: u64) -> u64 {
     (hash ^ word).wrapping_mul(FACTOR).rotate_left(29)
 }
 
-/// Returns the hash of two hashes, in this order.
+/// Returns the combined hash of two hashes, in this order.
 pub(crate) fn mix(left: u64, right: u64) -> u64 {
     let mixed = (left.rotate_left(23) ^ right).wrapping_mul(FACTOR);
     mixed ^ (mixed >> 32)

@@ -1,31 +1,32 @@
-//! Scanner that tells whether a text, which comes in fragments, is one JSON value yet.
+//! Scanner that tells whether a text, which comes in fragments, is a complete JSON value.
 //!
-//! The scanner reads each byte once. It accepts exactly what RFC 8259 allows, so that it can tell
-//! the two readings of a doubtful fragment apart as early as possible: `{"city"{"city":"Pa` cannot
-//! become JSON any more.
+//! The scanner reads each byte once. It accepts exactly what RFC 8259 allows, so that it can reject
+//! a wrong interpretation of a fragment as early as possible: `{"city"{"city":"Pa` cannot become
+//! JSON any more.
 
-/// Nesting beyond this is no input for a tool: one bit is kept for each open bracket.
+/// Maximum nesting depth of a tool's input. The scanner stores one bit for each open bracket.
 pub(crate) const DEPTH_MAX: u32 = 127;
 
-/// State of the scanner of one text.
+/// State of the scanner for one text.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scanner {
     state: Expected,
-    /// First byte of the value, which tells its kind; 0 while none came.
+    /// First byte of the value, which tells its kind; 0 before the first byte.
     first: u8,
     depth: u32,
-    /// Stack of open brackets, one bit each, 1 for an object; the innermost is the lowest bit.
+    /// Stack of open brackets, one bit each, 1 for an object; the innermost bracket is the lowest
+    /// bit.
     objects: u128,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Expected {
-    /// A value must come.
+    /// State: a value must come.
     #[default]
     Value,
-    /// State after `[`: an element or `]` must come.
+    /// State after `[`: an element or `]` must follow.
     ValueOrEnd,
-    /// State after `{`: a key or `}` must come.
+    /// State after `{`: a key or `}` must follow.
     KeyOrEnd,
     /// State after a comma in an object: a key must come.
     Key,
@@ -44,14 +45,14 @@ enum Expected {
         key: bool,
         missing: u8,
     },
-    /// State inside of `true`, `false` or `null`: the bytes that must still come.
+    /// State inside of `true`, `false` or `null`: the bytes that must still follow.
     Literal(&'static [u8]),
     Number(Number),
     /// State after a value in an object or array: a comma or the closing bracket must come.
     CommaOrEnd,
-    /// The value is complete.
+    /// State: the value is complete.
     Done,
-    /// The text is not JSON.
+    /// State: the text is not JSON.
     Broken,
 }
 
@@ -72,14 +73,14 @@ fn is_blank(byte: u8) -> bool {
 }
 
 impl Scanner {
-    /// Reads on.
+    /// Scans more text.
     pub(crate) fn feed(&mut self, text: &str) {
         if self.feed_value(text) < text.len() {
             self.state = Expected::Broken;
         }
     }
 
-    /// Reads on until a complete value is over. Says how many bytes that are.
+    /// Scans text until the value is complete, and returns the number of bytes that were scanned.
     pub(crate) fn feed_value(&mut self, text: &str) -> usize {
         let bytes = text.as_bytes();
         let mut at = 0usize;
@@ -105,12 +106,12 @@ impl Scanner {
         text.len()
     }
 
-    /// Returns true if the text is one object and nothing else.
+    /// Returns true if the scanned text is one object and nothing else.
     pub(crate) fn is_object(&self) -> bool {
         self.state == Expected::Done && self.first == b'{'
     }
 
-    /// Returns true if the text is one value that is not an object.
+    /// Returns true if the scanned text is one value that is not an object.
     pub(crate) fn is_other_value(&self) -> bool {
         match self.state {
             Expected::Done => self.first != b'{',
@@ -120,12 +121,12 @@ impl Scanner {
         }
     }
 
-    /// Returns true if the text is the start of an object, or a whole one.
+    /// Returns true if the text is an object, or the start of an object.
     pub(crate) fn starts_object(&self) -> bool {
         self.first == b'{'
     }
 
-    /// Returns true if nothing that follows can make the text JSON.
+    /// Returns true if the text cannot become JSON, whatever follows.
     pub(crate) fn is_broken(&self) -> bool {
         self.state == Expected::Broken
     }
@@ -185,7 +186,7 @@ impl Scanner {
         }
     }
 
-    /// Returns true if white space may stand at this place of the text.
+    /// Returns true if white space may follow at the current position.
     fn is_between_tokens(&self) -> bool {
         !matches!(
             self.state,

@@ -1,4 +1,4 @@
-//! Words, names, hashes: what is known of texts; and JSON that is not, or not yet, JSON.
+//! Helpers for texts: word search, names, hashes, base64, and JSON that is incomplete or invalid.
 
 pub(crate) mod bare_json;
 pub(crate) mod base64;

@@ -1,9 +1,9 @@
-//! A map by names that keeps the order in which they were added.
+//! Map by name that keeps the order of insertion.
 //!
-//! Clients choose many of these names, so lookups must stay fast for hostile names too: this is a
-//! tree and no hash table, whose seed the core could not draw. Ids of tools and names of statistics
-//! begin alike, so names are compared by their hashes first; only names with equal hashes are
-//! compared by their bytes.
+//! Clients choose many of these names, so lookups must stay fast for hostile names too. A hash
+//! table would need a random seed, which is not available here; so the map is a tree. Ids of tools
+//! and names of metrics share prefixes, so names are compared by their hashes first, and byte by
+//! byte only if the hashes are equal.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -13,15 +13,15 @@ use crate::text::hash;
 /// Map of values by name, in the order in which the names were added.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Names<'a, T> {
-    /// Index in `values` of the value of each name.
+    /// Index in `values` of each name's value.
     places: BTreeMap<Name<'a>, usize>,
     values: Vec<T>,
 }
 
-/// A set of names.
+/// Set of names, in the order of insertion.
 pub type NameSet<'a> = Names<'a, ()>;
 
-/// A name, in the order of its hash.
+/// Name as a map key, ordered by its hash.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Name<'a> {
     hash: u64,
@@ -46,25 +46,25 @@ impl<'a, T> Names<'a, T> {
         self.places.get(&Name::new(name)).copied()
     }
 
-    /// Returns the value of `name`.
+    /// Returns the value of `name` in the map.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&T> {
         self.values.get(self.place(name)?)
     }
 
-    /// Returns the value of `name`, to be changed.
+    /// Returns a mutable reference to the value of `name`.
     pub fn get_mut(&mut self, name: &str) -> Option<&mut T> {
         let place = self.place(name)?;
         self.values.get_mut(place)
     }
 
-    /// Returns true if `name` has a value.
+    /// Returns true if the map has a value for `name`.
     #[must_use]
     pub fn contains(&self, name: &str) -> bool {
         self.place(name).is_some()
     }
 
-    /// Sets the value of `name`, and returns the value that it had.
+    /// Sets the value of `name`, and returns the previous value.
     pub fn insert(&mut self, name: impl Into<Cow<'a, str>>, value: T) -> Option<T> {
         let place = *self.places.entry(Name::new(name)).or_insert(self.values.len());
         debug_assert!(place <= self.values.len(), "a name has no value");
@@ -77,7 +77,7 @@ impl<'a, T> Names<'a, T> {
         }
     }
 
-    /// Returns the value of `name`, which `value` makes where there is none.
+    /// Returns the value of `name`, and inserts the result of `value` if there is none.
     pub fn get_or_insert_with(
         &mut self,
         name: Cow<'a, str>,
@@ -94,7 +94,7 @@ impl<'a, T> Names<'a, T> {
         self.values.get(place)
     }
 
-    /// Changes the value of `name`; a new name begins with the default.
+    /// Changes the value of `name`; a new name starts with the default value.
     pub fn update(&mut self, name: impl Into<Cow<'a, str>>, change: impl FnOnce(&mut T))
     where
         T: Default,
@@ -108,30 +108,30 @@ impl<'a, T> Names<'a, T> {
         }
     }
 
-    /// Returns the number of names.
+    /// Returns the number of names in the map.
     #[must_use]
     pub fn len(&self) -> usize {
         self.values.len()
     }
 
-    /// Returns true if there are no names.
+    /// Returns true if the map has no names.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 
-    /// Forgets all names.
+    /// Removes all names.
     pub fn clear(&mut self) {
         self.places.clear();
         self.values.clear();
     }
 
-    /// Returns the names and their values, in the order in which the names were added.
+    /// Returns the names of the map with their values, in the order in which the names were added.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &T)> {
         self.keys().zip(&self.values)
     }
 
-    /// Returns the names, in the order in which they were added.
+    /// Returns the names of the map, in the order in which they were added.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         let mut names = vec![""; self.places.len()];
         for (name, place) in &self.places {
@@ -142,24 +142,24 @@ impl<'a, T> Names<'a, T> {
         names.into_iter()
     }
 
-    /// Returns the values, in the order in which their names were added.
+    /// Returns the values of the map, in the order in which their names were added.
     pub fn values(&self) -> impl Iterator<Item = &T> {
         self.values.iter()
     }
 
-    /// Returns the values, in the order in which their names were added, to be changed.
+    /// Returns mutable references to the values, in the order in which their names were added.
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.values.iter_mut()
     }
 
-    /// Takes the values, in the same order.
+    /// Consumes the map, and returns the values in the order in which their names were added.
     pub fn into_values(self) -> impl Iterator<Item = T> {
         self.values.into_iter()
     }
 }
 
 impl<'a> NameSet<'a> {
-    /// Adds a name, and says whether it is new.
+    /// Adds a name to the set, and returns true if the name is new.
     pub fn add(&mut self, name: impl Into<Cow<'a, str>>) -> bool {
         self.insert(name, ()).is_none()
     }

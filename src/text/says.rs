@@ -1,20 +1,20 @@
-//! Whether a value says anything, and whether it says that all is well.
+//! Tests for JSON values of `error` members: whether a value is empty, and whether it means
+//! success.
 
 use crate::json::{Error, Reader, ValueKind};
 
-/// Reads a value that says something.
+/// Reads a value, and returns its text unless the value is empty or means success.
 pub(crate) fn something<'a>(reader: &mut Reader<'a>) -> Result<Option<&'a str>, Error> {
     Ok(Some(reader.skip()?).filter(|raw| says_something(raw)))
 }
 
-/// Returns true if the value of an `error` is an error. `""`, `{}`, `false` and `"success"` stand
-/// for none, and so does an object in which nothing else is: gateways with fixed structures send
-/// those with every chunk.
+/// Returns true if the value of an `error` member is an error. `""`, `{}`, `false`, `"success"` and
+/// objects of such values are none: gateways with fixed structures send them with every chunk.
 pub(crate) fn says_something(raw: &str) -> bool {
     !says_nothing(&mut Reader::of(raw)).unwrap_or(false)
 }
 
-/// Returns true if a code or a message says that all is well.
+/// Returns true if a code or a message means success.
 pub(crate) fn says_well(raw: &str) -> bool {
     let word = unquoted(raw);
     let said = word.strip_suffix('.').or_else(|| word.strip_suffix('!')).unwrap_or(word);
@@ -24,12 +24,12 @@ pub(crate) fn says_well(raw: &str) -> bool {
             .any(|well| said.eq_ignore_ascii_case(well))
 }
 
-/// Returns the inside of a string, or the text itself if it is no string.
+/// Returns the inside of a JSON string, or the text itself if it is no string.
 pub(crate) fn unquoted(raw: &str) -> &str {
     raw.strip_prefix('"').and_then(|inside| inside.strip_suffix('"')).unwrap_or(raw)
 }
 
-/// Reads a value, and returns true if it says nothing.
+/// Reads a value, and returns true if it is empty or means success.
 fn says_nothing(reader: &mut Reader<'_>) -> Result<bool, Error> {
     let mut nothing = true;
     match reader.kind()? {

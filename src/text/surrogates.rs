@@ -1,13 +1,13 @@
-//! Half surrogate pairs: `"\ud83d"` without its second half. Clients write them when they cut a
-//! text in the middle of an emoji; some upstreams refuse the whole body for it.
+//! Lone surrogates in JSON: `"\ud83d"` without its second half. Clients write them when they cut a
+//! text in the middle of an emoji; some upstreams refuse the whole body for this.
 
 use std::borrow::Cow;
 
 use crate::json::push_whole;
 use crate::text::words;
 
-/// Replaces each lone half of a surrogate pair in `body` by U+FFFD. The body need
-/// not be JSON yet. An escape is as long as another one, so all offsets stay.
+/// Replaces each lone surrogate in `body` by U+FFFD. The body need not be valid JSON. All offsets
+/// stay, because the escapes have the same length.
 #[must_use]
 pub(crate) fn without_halves(body: &str) -> Cow<'_, str> {
     // Almost no body has any surrogate escapes at all: JavaScript and Rust write the character.

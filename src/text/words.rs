@@ -1,20 +1,21 @@
-//! Looking for words in a text, without a panic at any place and with blocks of bytes at a time.
+//! Search for words in a text. No function panics at any position, and the searches read blocks of
+//! bytes at a time.
 
 use std::borrow::Cow;
 
 use memchr::memchr;
 use wide::u8x16;
 
-/// The mark that some clients and servers on Windows write before a text.
+/// Byte order mark, which some clients and servers on Windows write before a text.
 pub const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Reads a body as text, without the mark before it; nothing where it is not UTF-8.
+/// Reads a body as text, without a byte order mark; `None` if the body is not UTF-8.
 #[must_use]
 pub fn utf8(body: &[u8]) -> Option<&str> {
     simdutf8::basic::from_utf8(body.strip_prefix(BYTE_ORDER_MARK).unwrap_or(body)).ok()
 }
 
-/// Returns a text without byte order marks before it, and without the white space around it.
+/// Returns a text without byte order marks at its start and without surrounding white space.
 #[must_use]
 pub fn bare(text: &str) -> &str {
     let mut bare = text;
@@ -24,16 +25,16 @@ pub fn bare(text: &str) -> &str {
     bare.trim()
 }
 
-/// Returns an object without the white space around it. Nearly none has any, which its brackets
-/// show.
+/// Returns an object without surrounding white space. Almost no object has any, which its brackets
+/// show quickly.
 #[inline]
 #[must_use]
 pub fn trim_object(text: &str) -> &str {
     if text.starts_with('{') && text.ends_with('}') { text } else { text.trim() }
 }
 
-/// Returns the text of bytes from somebody else. Nearly all are UTF-8, and to check that is several
-/// times faster than to replace what is not.
+/// Returns bytes from a client or server as text. Almost all bytes are UTF-8, and checking that is
+/// several times faster than replacing invalid bytes.
 #[must_use]
 pub fn lossy(bytes: &[u8]) -> Cow<'_, str> {
     match simdutf8::basic::from_utf8(bytes) {
@@ -42,8 +43,7 @@ pub fn lossy(bytes: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// Returns the number of bytes at the end of `text` that are the start of `word`. A whole `word`
-/// does not count.
+/// Returns the number of bytes at the end of `text` that are an incomplete start of `word`.
 #[must_use]
 pub fn overlap(text: &str, word: &str) -> usize {
     let longest = word.len().saturating_sub(1).min(text.len());
@@ -55,23 +55,23 @@ pub fn overlap(text: &str, word: &str) -> usize {
         .unwrap_or(0)
 }
 
-/// Returns what follows `word`, which is ASCII, if `text` begins with it, whatever the case.
+/// Returns the text behind `word`, which is ASCII, if `text` begins with it in upper or lower case.
 #[must_use]
 pub fn after_start<'t>(text: &'t str, word: &str) -> Option<&'t str> {
     let (start, rest) = text.split_at_checked(word.len())?;
     start.eq_ignore_ascii_case(word).then_some(rest)
 }
 
-/// Returns true if `text` begins with `word`, which is ASCII, whatever the case.
+/// Returns true if `text` begins with `word`, which is ASCII, in upper or lower case.
 #[must_use]
 pub fn begins(text: &str, word: &str) -> bool {
     after_start(text, word).is_some()
 }
 
-/// Returns the place of the first `word` in `text`.
+/// Returns the position of the first `word` in `text`.
 ///
-/// `memchr::memmem` would build a searcher first. That takes 280 instructions for each call, and a
-/// request of 10 kB 4 % more.
+/// `memchr::memmem` would first build a searcher. That costs 280 instructions for each call, and 4
+/// % of a request of 10 kB.
 #[must_use]
 pub fn find(text: &str, word: &str) -> Option<usize> {
     let (bytes, wanted) = (text.as_bytes(), word.as_bytes());
@@ -95,7 +95,7 @@ pub fn find(text: &str, word: &str) -> Option<usize> {
     }
 }
 
-/// Returns the first place at which these two bytes stand beside each other.
+/// Returns the first position at which these two bytes follow each other.
 fn find_pair(bytes: &[u8], pair: [u8; 2]) -> Option<usize> {
     let mut rest = bytes;
     while let (Some(left), Some(right)) =
@@ -132,13 +132,13 @@ pub fn has_any(text: &str, words: &[&str]) -> bool {
     words.iter().any(|word| has(text, word))
 }
 
-/// Returns true if `word` is one of `words`, which white space separates.
+/// Returns true if `word` is in the list `words`, which is separated by white space.
 #[must_use]
 pub fn is_among(words: &str, word: &str) -> bool {
     words.split_ascii_whitespace().any(|known| known == word)
 }
 
-/// Splits `text` at the first `word`: what stands before and after it.
+/// Splits `text` at the first `word`, and returns the text before and after it.
 pub fn split_once<'t>(text: &'t str, word: &str) -> Option<(&'t str, &'t str)> {
     let at = find(text, word)?;
     Some((text.get(..at)?, text.get(at.saturating_add(word.len())..)?))
@@ -165,20 +165,21 @@ pub fn trim_end<'t>(text: &'t str, letters: &[u8]) -> &'t str {
     text.get(..last.map_or(0, |at| at.saturating_add(1))).unwrap_or(text)
 }
 
-/// Splits `text` at the last such ASCII character: what stands before and after it.
+/// Splits `text` at the last occurrence of this ASCII character, and returns the text before and
+/// after it.
 pub(crate) fn rsplit_once(text: &str, letter: u8) -> Option<(&str, &str)> {
     let at = text.bytes().rposition(|byte| byte == letter)?;
     Some((text.get(..at)?, text.get(at.saturating_add(1)..)?))
 }
 
-/// Reads the byte that two hexadecimal digits stand for, and returns what follows them, too.
+/// Reads two hexadecimal digits, and returns their byte and the bytes that follow.
 pub(crate) fn hex_byte(text: &[u8]) -> Option<(u8, &[u8])> {
     let [high, low, rest @ ..] = text else { return None };
     let value = |digit: u8| char::from(digit).to_digit(16);
     Some((u8::try_from(value(*high)? << 4 | value(*low)?).ok()?, rest))
 }
 
-/// Returns a text of a URL without its escapes. What is no escape stays as it is.
+/// Returns a part of a URL with percent signs decoded. Invalid escapes stay unchanged.
 pub(crate) fn percent_decoded(text: &str) -> Cow<'_, str> {
     if !has_byte(text, b'%') {
         return text.into();
@@ -194,7 +195,7 @@ pub(crate) fn percent_decoded(text: &str) -> Cow<'_, str> {
     String::from_utf8(bytes).map_or_else(|_| text.into(), Cow::Owned)
 }
 
-/// Returns the places of `word` in `text`, from left to right, none within another.
+/// Returns the positions of `word` in `text`, from left to right, without overlaps.
 pub fn places(text: &str, word: &str) -> impl Iterator<Item = usize> {
     let mut from = 0usize;
     std::iter::from_fn(move || {
@@ -204,7 +205,7 @@ pub fn places(text: &str, word: &str) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Returns the places where `name` stands in `text`, and not as a part of a longer name.
+/// Returns the positions where `name` stands in `text`, but not as a part of a longer name.
 pub fn names(text: &str, name: &str) -> impl Iterator<Item = usize> {
     let goes_on = |byte: Option<&u8>| byte.is_some_and(|byte| is_name_byte(*byte));
     places(text, name).filter(move |at| {
@@ -227,15 +228,14 @@ pub fn truncate(text: &mut String, end: usize) {
     }
 }
 
-/// Cuts off and returns the end of `text` from `at` on, which must be a place in it and not inside
-/// a character.
+/// Cuts off and returns the end of `text` from `at` on, which must be a character boundary.
 #[must_use]
 pub fn split_off(text: &mut String, at: usize) -> String {
     debug_assert!(text.is_char_boundary(at), "{at} is no place in the text");
     if text.is_char_boundary(at) { text.split_off(at) } else { String::new() }
 }
 
-/// Splits a text at `at`, which must be a place in it and not inside a character.
+/// Splits a text at `at`, which must be a character boundary.
 #[inline]
 #[must_use]
 pub(crate) fn split_at(text: &str, at: usize) -> (&str, &str) {
@@ -244,7 +244,7 @@ pub(crate) fn split_at(text: &str, at: usize) -> (&str, &str) {
     parts.unwrap_or((text, ""))
 }
 
-/// Returns the beginning of a text, of at most this number of bytes.
+/// Returns the beginning of a text, at most this number of bytes.
 #[must_use]
 pub fn beginning(text: &str, bytes: usize) -> &str {
     let mut end = bytes.min(text.len());
@@ -254,7 +254,7 @@ pub fn beginning(text: &str, bytes: usize) -> &str {
     text.get(..end).unwrap_or_default()
 }
 
-/// Returns the end of a text, of at most this number of bytes.
+/// Returns the end of a text, at most this number of bytes.
 #[must_use]
 pub(crate) fn end(text: &str, bytes: usize) -> &str {
     let mut start = text.len().saturating_sub(bytes);
@@ -264,8 +264,8 @@ pub(crate) fn end(text: &str, bytes: usize) -> &str {
     text.get(start..).unwrap_or_default()
 }
 
-/// Returns true if two texts are the same. It compares eight bytes at a time: WebAssembly has no
-/// instruction for it, and what the compiler puts in its place goes byte by byte.
+/// Returns true if two texts are equal. Eight bytes are compared at a time, because WebAssembly has
+/// no instruction for this and the compiler's substitute compares single bytes.
 #[inline]
 pub(crate) fn is_same(one: &str, other: &str) -> bool {
     let (ones, one_rest) = one.as_bytes().as_chunks::<8>();

@@ -1,31 +1,31 @@
-//! Token counts of requests, and the reading of a count in the answer of an upstream.
+//! Token counts of requests, and the parser for a token count in an upstream's answer.
 
 use crate::json::{Error, Reader};
 use crate::model::context_management::Cleared;
 
-/// Maximum depth of JSON in the answer. An answer is flat; a deeper one is not a count.
+/// Maximum nesting of JSON in a count's answer. A deeper answer is not a count.
 const DEPTH_MAX: u32 = 16;
 
-/// Number of tokens of a request.
+/// Number of tokens of a request, before and after clearing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TokenCount {
-    /// Number of tokens of what goes to the model.
+    /// Number of tokens that are sent to the model.
     pub input: u64,
-    /// Number of tokens of the client's request, where it asks to have some of it cleared.
+    /// Number of tokens of the client's request, if the client asked to clear parts of it.
     pub original: Option<u64>,
 }
 
 impl TokenCount {
-    /// Makes a count of `input` tokens, beside which the `cleared` tokens were cleared.
+    /// Creates a count of `input` tokens for a request of which `cleared` was removed.
     pub(crate) fn new(input: u64, cleared: Option<Cleared>) -> Self {
         let original = cleared.map(|cleared| input.saturating_add(cleared.tokens()));
         Self { input, original }
     }
 }
 
-/// Returns the number in a tokenizer's answer: `input_tokens`, `count`, or as many as there are
-/// `tokens`. `None` where there is no number. No request is empty, so a server that says 0 did not
-/// understand.
+/// Returns the number in a tokenizer's answer: `input_tokens`, `count`, or the length of `tokens`.
+/// `None` if there is no number, or 0: no request is empty, so the server did not understand the
+/// request.
 #[must_use]
 pub(crate) fn count_of(body: &[u8]) -> Option<TokenCount> {
     let mut reader = Reader::new(std::str::from_utf8(body).ok()?, DEPTH_MAX);
@@ -54,7 +54,7 @@ pub(crate) fn count_of(body: &[u8]) -> Option<TokenCount> {
     Some(TokenCount { input, original })
 }
 
-/// Returns the number of tokens of a request before anything was cleared.
+/// Reads the number of tokens before anything was cleared.
 fn original_of(reader: &mut Reader<'_>) -> Result<Option<u64>, Error> {
     let mut original = None;
     if reader.object_or_skip()? {

@@ -1,11 +1,11 @@
 //! Estimate of a text's tokens without a tokenizer, from the kinds of its characters.
 //!
-//! Tokenizers of today cut a text at the edges of words, numbers and signs, and know the common
-//! words whole. So a word is one token and a little more where it is long; signs in a row share
-//! one; a Chinese character is nearly one. The weights are fitted to o200k, Llama 3 and Qwen 3,
-//! which are within a few percent of each other but for emoji; `docs/tokens.md` has the figures.
+//! Current tokenizers split a text between words, numbers and signs, and have a token for each
+//! common word. So a word costs one token, and a little more if long; consecutive signs share a
+//! token; a Chinese character costs nearly one token. The weights are fitted to o200k, Llama 3 and
+//! Qwen 3, which differ by a few percent except for emoji; `docs/tokens.md` has the figures.
 
-/// Letters of a word that cost nothing beyond the word itself.
+/// Number of letters of a word that cost nothing beyond the word itself.
 const SHORT_WORD: u64 = 6;
 
 /// Cost of a word. Costs are in thousandths of a token.
@@ -25,7 +25,7 @@ const CJK_SIGN: u64 = 650;
 const OTHER: u64 = 1000;
 const EMOJI: u64 = 2200;
 
-/// Kind of the characters just before, whose costs depend on the length of their run.
+/// Kind of the current run of characters; costs depend on the length of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Run {
     Start,
@@ -37,7 +37,7 @@ enum Run {
     Other,
 }
 
-/// Returns an estimate in thousandths of a token.
+/// Returns an estimate of a text's tokens, in thousandths of a token.
 #[must_use]
 pub(super) fn thousandths(text: &str) -> u64 {
     let (mut run, mut length, mut sum) = (Run::Start, 0u64, 0u64);
@@ -59,7 +59,7 @@ pub(super) fn thousandths(text: &str) -> u64 {
             Run::Signs if length == 1 => SIGNS,
             Run::Signs => SIGN_MORE,
             Run::Newlines if length == 1 => NEWLINES,
-            // One blank belongs to the word behind it.
+            // A single blank belongs to the next word.
             Run::Blanks if length == 2 => INDENT,
             Run::Other => beyond_ascii(letter),
             _ => 0,
@@ -71,7 +71,8 @@ pub(super) fn thousandths(text: &str) -> u64 {
 
 fn beyond_ascii(letter: char) -> u64 {
     match letter {
-        // Control characters are escapes; joiners and variations belong to what they vary.
+        // Control characters are escaped; joiners and variation selectors belong to their
+        // character.
         '\0'..='\x7f' => SIGNS,
         '\u{200d}' | '\u{fe0e}' | '\u{fe0f}' => 0,
         '\u{80}'..='\u{36f}' => ACCENTED,

@@ -1,5 +1,6 @@
-//! Estimates of a request's input tokens: a careful one for `count_tokens`, and a quick one, from
-//! bytes alone, for `message_start`, which must name a number before the upstream has counted.
+//! Estimates of a request's input tokens. A careful estimate is for `count_tokens`; a quick one,
+//! from byte counts, is for `message_start`, which needs a number before the upstream reports
+//! usage.
 
 pub(crate) mod counted;
 mod letters;
@@ -17,46 +18,47 @@ const PER_IMAGE: u64 = 1600;
 /// Number of base64 bytes for one token: a page of a PDF is about 2,000 tokens and 100 kB.
 const BASE64_BYTES_PER_TOKEN: u64 = 50;
 
-/// Number of bytes of text for one token, times ten, for estimates from bytes.
+/// Number of bytes of text for one token, times ten, for quick estimates.
 const TENTHS_OF_BYTES_PER_TOKEN: u64 = 36;
 
-/// Returns an estimate of the tokens in so many bytes of text.
+/// Returns the estimated number of tokens in `bytes` bytes of text.
 pub(crate) fn tokens_of(bytes: u64) -> u64 {
     bytes.saturating_mul(10).div_ceil(TENTHS_OF_BYTES_PER_TOKEN)
 }
 
-/// Count of a request's tokens, as far as it has been read.
+/// Counter of a request's tokens.
 pub(crate) struct Count<'t> {
     texts: Texts<'t>,
-    /// Number of tokens of everything that is no text, such as images.
+    /// Number of tokens of all content that is not text, such as images.
     tokens: u64,
 }
 
-/// Method by which texts are counted, with the result so far.
+/// Method of counting texts, with the result so far.
 enum Texts<'t> {
-    /// Count by length: number of bytes.
+    /// Quick estimate from the number of bytes.
     Bytes(u64),
-    /// Count letter by letter: thousandths of tokens.
+    /// Careful estimate from the kinds of letters, in thousandths of a token.
     Letters(u64),
-    /// Count by a tokenizer, later: all text is kept for that.
+    /// Count by a tokenizer, later: all text is collected.
     Kept(&'t mut String),
 }
 
-/// Estimates the input tokens of a request, quickly.
+/// Estimates the input tokens of a request quickly.
 #[must_use]
 pub(crate) fn estimate(request: &Request<'_>) -> u64 {
     Count::of(request, Texts::Bytes(0)).sum()
 }
 
-/// Estimates the input tokens of a request for a client that asks for nothing else. Reasoning of
-/// earlier turns is [added](Count::add) by whoever knows what of it is sent.
+/// Estimates the input tokens of a request carefully, for a token counting request. The caller
+/// [adds](Count::add) reasoning of earlier turns, because only the caller knows how much of that
+/// reasoning is sent.
 #[must_use]
 pub(crate) fn estimate_carefully(request: &Request<'_>) -> Count<'static> {
     Count::of(request, Texts::Letters(0))
 }
 
-/// Returns all text of a request, for a tokenizer, and the tokens that the text does not show.
-/// Reasoning of earlier turns is left to whoever knows what of it is sent.
+/// Returns all text of a request for a tokenizer, and the tokens of the other content. Reasoning of
+/// earlier turns is left to the caller, who knows how much of that reasoning is sent.
 #[must_use]
 pub(crate) fn text(request: &Request<'_>) -> (String, u64) {
     let mut text = String::new();
@@ -112,14 +114,14 @@ impl<'t> Count<'t> {
         self.blocks(content);
     }
 
-    /// Counts a text that the request does not show.
+    /// Counts a text that is not in the request's body.
     pub(crate) fn add(&mut self, text: &str) {
         if !text.is_empty() {
             self.plain(text);
         }
     }
 
-    /// Counts tokens that the request does not show.
+    /// Counts tokens of content that is not in the request's body.
     pub(crate) fn add_tokens(&mut self, tokens: u64) {
         self.tokens = self.tokens.saturating_add(tokens);
     }
@@ -151,7 +153,7 @@ impl<'t> Count<'t> {
         }
     }
 
-    /// Counts a text that is not escaped.
+    /// Counts a text without JSON escapes.
     fn plain(&mut self, text: &str) {
         match &mut self.texts {
             Texts::Bytes(bytes) => *bytes = bytes.saturating_add(text.len() as u64),
@@ -194,7 +196,7 @@ impl<'t> Count<'t> {
                     self.plain(&String::from_utf8_lossy(&words));
                 }
                 Block::Compaction { content: Some(summary), .. } => self.text(*summary),
-                // Who sends reasoning of earlier turns counts it: only some of it goes back.
+                // The sender of earlier reasoning counts it, because only a part is sent back.
                 Block::Thinking { .. }
                 | Block::RedactedThinking(_)
                 | Block::Compaction { .. }
@@ -221,7 +223,7 @@ impl<'t> Count<'t> {
         }
     }
 
-    /// Counts a tool's name, description and schema; a Chat Completions tool as a whole.
+    /// Counts a tool's name, description and schema; a Chat Completions tool is counted as a whole.
     fn tool(&mut self, tool: &ToolDefinition<'_>) {
         if let Some(function) = tool.rare().function {
             self.json(function);

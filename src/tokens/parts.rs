@@ -1,4 +1,4 @@
-//! Careful estimates of parts of a request.
+//! Careful estimates of the tokens in parts of a request.
 
 use super::{Count, Texts};
 use crate::history::clearing::Tokens;
@@ -6,7 +6,7 @@ use crate::json::Str;
 use crate::model::tool::ToolDefinition;
 use crate::model::{Block, Text};
 
-/// Beginning of a request, for careful estimates of its parts.
+/// System prompt and tools of a request, for careful estimates of its parts.
 pub(crate) struct Parts<'r, 'a> {
     pub(crate) system: &'r [Text<'a>],
     pub(crate) tools: &'r [ToolDefinition<'a>],

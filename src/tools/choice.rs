@@ -1,4 +1,4 @@
-//! `tool_choice`
+//! Translation of `tool_choice` to the upstream's form.
 
 use std::borrow::Cow;
 
@@ -9,24 +9,25 @@ use crate::model::tool::{ChoiceMode, ToolChoice};
 use crate::observe::warning::Warnings;
 use crate::profile::{Profile, ToolChoiceAny, ToolChoiceNamed, ToolChoiceNone};
 
-/// `tool_choice` as the upstream gets it.
+/// Value of `tool_choice` in the upstream's request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum SentChoice {
-    /// `tool_choice` is not sent.
+    /// No `tool_choice` is sent.
     #[default]
     Absent,
-    /// The model decides.
+    /// Value `auto`: the model decides.
     Auto,
-    /// The model must not call functions.
+    /// Value `none`: the model must not call functions.
     Forbidden,
-    /// The model must call some function; this is the upstream's word for it.
+    /// Value that forces a call of some function; holds the upstream's keyword.
     Any(&'static str),
-    /// The model must call this function, by its outgoing name.
+    /// Value that forces a call of one function; holds the upstream's name of the function.
     Function(String),
 }
 
 impl SentChoice {
-    /// Decides what is sent for `choice`, and takes away the functions that then must not be sent.
+    /// Translates the client's `choice`, and removes functions that must not be sent with the
+    /// result.
     pub(super) fn new(
         choice: Option<&ToolChoice<'_>>,
         functions: &mut Vec<Function<'_>>,
@@ -39,8 +40,8 @@ impl SentChoice {
             ChoiceMode::Auto | ChoiceMode::None if functions.is_empty() => Ok(Self::Absent),
             ChoiceMode::Auto => Ok(Self::Auto),
             ChoiceMode::None => {
-                // A server may garble its answer when it has tools that it must not use; but some
-                // refuse a history with tool calls when there are no tools.
+                // A server may garble its answer if it has tools that it must not use; but some
+                // servers refuse a history with tool calls if there are no tools.
                 if profile.tool_choice_none == ToolChoiceNone::OmitTools && !history_has_calls {
                     functions.clear();
                     return Ok(Self::Absent);
@@ -79,8 +80,8 @@ impl SentChoice {
         Ok(any)
     }
 
-    /// Returns the choice by which some function must be called, or the nearest that the upstream
-    /// knows.
+    /// Returns the choice that forces a call of any function, or the nearest choice that the
+    /// upstream supports.
     pub(super) fn any(profile: &Profile) -> Self {
         match profile.tool_choice_any {
             ToolChoiceAny::Required => Self::Any("required"),
@@ -89,7 +90,7 @@ impl SentChoice {
         }
     }
 
-    /// Writes the member as Responses has it, if there is one.
+    /// Writes the member `tool_choice` in the form of the Responses API, if a choice is sent.
     pub(super) fn write_flat(&self, json: &mut Writer<'_>) {
         match self {
             Self::Function(name) => {
@@ -100,7 +101,7 @@ impl SentChoice {
         }
     }
 
-    /// Writes the member as Chat Completions has it, if there is one.
+    /// Writes the member `tool_choice` in the form of Chat Completions, if a choice is sent.
     pub(super) fn write(&self, json: &mut Writer<'_>) {
         let word = match self {
             Self::Absent => return,

@@ -1,4 +1,4 @@
-//! Definitions of tools: their kinds, and the members that each kind must have.
+//! Definitions of tools: their kinds, and the required members of each kind.
 
 use std::borrow::Cow;
 
@@ -13,45 +13,47 @@ use crate::model::{path_at, unknown_tag};
 use crate::observe::warning::Warnings;
 use crate::profile::StrictSchemas;
 
-/// The name under which Claude Code keeps a place for tools that it may load later.
+/// Name of a tool by which Claude Code reserves a position for tools that it may load later.
 pub(super) const PLACEHOLDER: &str = "DeferredToolPlaceholder";
 
-/// Rules that hold for all definitions of a request.
+/// Rules for all tool definitions of a request.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rules<'a> {
-    /// The body in which the definitions stand, for the paths in errors.
+    /// Request body with the definitions, for the paths in errors.
     pub(super) body: &'a str,
-    /// Rules for the names that the upstream takes.
+    /// Rules for tool names that the upstream accepts.
     pub(super) names: names::Rules,
-    /// Schemas that are sent with `function.strict`, where the upstream understands it.
+    /// Schemas that may be sent with `function.strict`; `None` if the upstream does not support
+    /// that member.
     pub(super) strict_schemas: Option<StrictSchemas>,
 }
 
 /// Availability of a tool to the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Availability {
-    /// The model gets the tool.
+    /// Tool that the model gets.
     Offered,
-    /// The model gets the tool, because something loaded it: its place among the loaded ones.
+    /// Tool that the model gets, because a tool search loaded it; holds its position among the
+    /// loaded tools.
     Loaded(usize),
-    /// The model does not get the tool before something loads it.
+    /// Tool that the model does not get until a tool search loads it.
     Deferred,
-    /// The conversation removed the tool.
+    /// Tool that the conversation removed.
     Removed,
-    /// The model must never call the tool.
+    /// Tool that the model must never call.
     Hidden,
 }
 
 impl Availability {
-    /// Returns the first state of a tool that is defined. A tool that the conversation adds is
-    /// wanted now, so it is not deferred.
+    /// Returns the initial availability of a defined tool. A tool that the conversation adds is
+    /// never deferred, because it is wanted now.
     pub(super) fn first(deferred: bool, added: bool) -> Self {
         if deferred && !added { Self::Deferred } else { Self::Offered }
     }
 }
 
-/// Makes the function of a definition of one of three kinds. `known` tells whether its very type is
-/// known.
+/// Creates the function for a definition of kind `Client`, `Function` or `Custom`. `known` is true
+/// if the exact version of its type is known.
 pub(super) fn function<'a>(
     rules: Rules<'a>,
     kind: ToolKind,
@@ -67,7 +69,7 @@ pub(super) fn function<'a>(
     let mut function = match kind {
         ToolKind::Client(builtin) => {
             let name = match name {
-                // A later version may have another name.
+                // A later version of the tool may have another name.
                 Some(name) if !known => checked_name(name, body, at, warnings)?,
                 _ => Cow::Borrowed(builtin.name()),
             };
@@ -85,12 +87,12 @@ pub(super) fn function<'a>(
             };
             Function::ready(&definition, function.text(), name.decode())
         }
-        // A custom tool, the last of the three.
+        // The last of the three kinds is a custom tool.
         _ => {
             let name = name.ok_or_else(|| required(body, at, "name"))?;
             let name = checked_name(name, body, at, warnings)?;
             if warnings.strict() {
-                // As the client wrote it: what is sent is mended.
+                // The client's schema is checked as written, before its repair.
                 let Some(schema) = definition.input_schema else {
                     return Err(required(body, at, "input_schema"));
                 };
@@ -117,8 +119,8 @@ pub(super) fn function<'a>(
     Ok((function, state))
 }
 
-/// Returns the kind of a definition, and whether its very type is known. A definition of an unknown
-/// type is a custom tool if it brings a schema.
+/// Returns the kind of a definition, and true if the exact version of its type is known. A
+/// definition of an unknown type with a schema counts as a custom tool.
 pub(super) fn kind_of(
     definition: &ToolDefinition<'_>,
     body: &str,
@@ -144,8 +146,8 @@ fn unknown_type(definition: &ToolDefinition<'_>, body: &str) -> Error {
     Error::invalid(format!("{}: {reason}", dotted(body, definition.at)))
 }
 
-/// Checks a name: it must be one that the real API accepts, or, unless strict, one that can be
-/// mapped.
+/// Checks a tool's name. In strict mode the real API must accept the name; otherwise the name must
+/// not be empty.
 fn checked_name<'a>(
     name: Cow<'a, str>,
     body: &str,
@@ -161,7 +163,7 @@ fn checked_name<'a>(
     Ok(name)
 }
 
-/// Checks that a tool's schema has the shape that the real API wants.
+/// Checks that a tool's schema has the shape that the real API requires.
 fn check_schema(schema: &str, body: &str, at: usize) -> Result<(), Error> {
     let path = || dotted(body, at) + ".custom.input_schema";
     let top = read_shape(schema).map_err(|error| error.in_key(&path()))?;
@@ -183,14 +185,14 @@ fn check_schema(schema: &str, body: &str, at: usize) -> Result<(), Error> {
     })
 }
 
-/// Facts about the top level of a schema, by which the real API accepts or refuses it.
+/// Facts about the top level of a schema that decide if the real API accepts it.
 #[derive(Default)]
 struct SchemaTop {
-    /// True if the schema's `type`, if there is one, is `object`.
+    /// True if the schema's `type` is `object`; `None` if there is no `type`.
     object: Option<bool>,
-    /// True if there is a `oneOf`, `allOf` or `anyOf`.
+    /// True if the schema has a `oneOf`, `allOf` or `anyOf`.
     union: bool,
-    /// A member of the wrong type, and the right one.
+    /// Name of a member with a value of the wrong type, and the right type.
     odd: Option<(&'static str, &'static str)>,
 }
 
@@ -220,12 +222,12 @@ fn required(body: &str, at: usize, field: &str) -> Error {
     Error::invalid(format!("{}.custom.{field}: Field required", dotted(body, at)))
 }
 
-/// Returns the path of a tool as the real API writes it: `tools.3`.
+/// Returns the path of a tool in the real API's notation, such as `tools.3`.
 fn dotted(body: &str, at: usize) -> String {
     path_at(body, at).replace('[', ".").replace(']', "")
 }
 
-/// Leaves a field or a tool out with a warning, or rejects the request if strict.
+/// Drops a member or a tool with a warning, or refuses the request in strict mode.
 pub(super) fn left_out(
     warnings: &mut Warnings,
     body: &str,

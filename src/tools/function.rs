@@ -1,4 +1,4 @@
-//! A function of a request, as the upstream gets it.
+//! Function definition in an upstream's request.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -14,17 +14,17 @@ use crate::model::tool::ToolDefinition;
 use crate::profile::{Profile, ToolSchema};
 use crate::text::words;
 
-/// Most examples of inputs that go into a description, and most bytes of all of them.
+/// Maximum number of input examples in a description.
 const EXAMPLES_MAX: usize = 3;
 const EXAMPLE_BYTES_MAX: usize = 2048;
 
-/// The form of functions that an upstream takes.
+/// Form of function definitions that an upstream accepts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Form {
     dialect: ToolSchema,
-    /// True if each function needs a description, if only an empty one.
+    /// True if each function needs a description, even an empty one.
     empty_description: bool,
-    /// Most characters of a description; 0 is no limit.
+    /// Maximum length of a description in characters; 0 if unlimited.
     description_max: usize,
 }
 
@@ -38,37 +38,37 @@ impl Form {
     }
 }
 
-/// Function as the upstream gets it.
+/// Function definition for the upstream.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Function<'a> {
-    /// Name by which the client knows the function.
+    /// Name of the function in the client's request.
     pub(super) name: Cow<'a, str>,
-    /// Name by which the upstream knows the function.
+    /// Name of the function in the upstream's request.
     pub(super) outgoing: Cow<'a, str>,
-    /// Toolset of the client's of which the function is a member.
+    /// Client's toolset that the function is a member of.
     pub(super) toolset: Option<&'static str>,
-    /// Position among the client's `tools`, if the function is one of them by itself.
+    /// Index of the function in the client's `tools`; `None` for a member of a toolset.
     pub(super) place: Option<usize>,
-    /// JSON Schema of the input, before any dialect.
+    /// JSON Schema of the input, before its translation to the upstream's schema dialect.
     pub(super) schema: Cow<'a, str>,
-    /// Features of the schema that were found when it was read.
+    /// Findings about the schema from its first reading.
     found: Found,
-    /// `function.strict`
+    /// Member `strict`: true if inputs must match the schema exactly.
     pub(super) strict: bool,
-    /// `cache_control`
+    /// Client's `cache_control` mark on the tool.
     pub(super) cached: Option<CacheMark>,
-    /// True if a guard leaves the function out of this request. Calls in the history keep its name
+    /// True if a guard removes the function from this request. Calls in the history keep its name
     /// and schema.
     pub(super) withheld: bool,
     description: Str<'a>,
-    /// Options and examples, which only a description can tell the upstream.
+    /// Text about options and examples that is appended to the description.
     remarks: String,
-    /// A Chat Completions function, which goes out as it came but for what is null.
+    /// Function in Chat Completions form, which is sent unchanged except for members that are null.
     ready: Option<&'a str>,
 }
 
 impl<'a> Function<'a> {
-    /// Makes the function of a custom tool. A schema that is missing is one that asks for nothing.
+    /// Creates the function of a custom tool. A missing schema counts as an empty one.
     pub(super) fn custom(
         definition: &mut ToolDefinition<'a>,
         name: Cow<'a, str>,
@@ -87,8 +87,8 @@ impl<'a> Function<'a> {
         .with_examples(definition)
     }
 
-    /// Makes the function of a tool that the client runs, under the name that its type implies or
-    /// that it was given.
+    /// Creates the function of a predefined tool that the client runs, under the name that its type
+    /// implies or that it was given.
     pub(super) fn client(
         definition: &mut ToolDefinition<'a>,
         builtin: Builtin,
@@ -119,7 +119,7 @@ impl<'a> Function<'a> {
         function.with_examples(definition)
     }
 
-    /// Makes the function of a member of a toolset.
+    /// Creates the function of a member of a toolset.
     pub(super) fn member(toolset: &'static str, member: Builtin, rules: names::Rules) -> Self {
         Self {
             name: Cow::Borrowed(member.name()),
@@ -132,7 +132,7 @@ impl<'a> Function<'a> {
         }
     }
 
-    /// Makes a function of one that came in the form of Chat Completions.
+    /// Creates a function from a definition in Chat Completions form.
     pub(super) fn ready(
         definition: &ToolDefinition<'a>,
         function: &'a str,
@@ -164,7 +164,7 @@ impl<'a> Function<'a> {
         self
     }
 
-    /// Returns true if the function came in the form of Chat Completions, in which it goes out.
+    /// Returns true if the client sent the function in Chat Completions form, which is then kept.
     pub(super) fn is_ready(&self) -> bool {
         self.ready.is_some()
     }
@@ -174,12 +174,12 @@ impl<'a> Function<'a> {
         words::has(self.description.raw(), text)
     }
 
-    /// Writes the element of `tools` as Chat Completions has it.
+    /// Writes the function as an element of `tools` in Chat Completions form.
     pub(super) fn write(&self, json: &mut Writer<'_>, form: Form, cached: Option<CacheMark>) {
         json.begin_object().kind("function");
         json.key("function").begin_object();
         if let Some(function) = self.ready {
-            // It was read before, so it is an object.
+            // The function was parsed before, so it is an object.
             let _ = write_given(json, function);
         } else {
             self.write_members(json, form);
@@ -194,8 +194,8 @@ impl<'a> Function<'a> {
         json.end_object();
     }
 
-    /// Writes the element of `tools` as Responses has it. There a schema is strict unless it is
-    /// said that it is not.
+    /// Writes the function as an element of `tools` in Responses form, always with `strict`: the
+    /// default of Responses is true.
     pub(super) fn write_flat(&self, json: &mut Writer<'_>, form: Form) {
         json.begin_object().kind("function");
         let mut says_strict = false;
@@ -210,7 +210,7 @@ impl<'a> Function<'a> {
         json.end_object();
     }
 
-    /// Writes name, description and schema.
+    /// Writes the members `name`, `description` and `parameters`.
     fn write_members(&self, json: &mut Writer<'_>, form: Form) {
         let Form { dialect, empty_description, description_max } = form;
         json.key("name").text(&self.outgoing);
@@ -234,7 +234,7 @@ impl<'a> Function<'a> {
         let start = json.out().len();
         write_schema(json, &self.schema, self.found, dialect);
         if dialect == ToolSchema::Gemini && has_no_properties(json.out().get(start..)) {
-            // Its endpoint refused such objects.
+            // Gemini's endpoint refused objects without properties.
             json.out().truncate(before);
         }
     }
@@ -245,8 +245,8 @@ fn has_no_properties(schema: Option<&[u8]>) -> bool {
     schema.and_then(|schema| json::member(schema, "properties")) == Some("{}")
 }
 
-/// Writes the members of an object as they came, without those that are null: some servers refuse
-/// them. Says whether `strict` is among them.
+/// Writes the members of an object unchanged, except those that are null, which some servers
+/// refuse. Returns true if the object has a member `strict`.
 fn write_given(json: &mut Writer<'_>, object: &str) -> Result<bool, json::Error> {
     let reader = &mut Reader::of(object);
     let mut says_strict = false;

@@ -1,4 +1,4 @@
-//! Tools that the upstream runs by itself.
+//! Server tools that the upstream runs by itself, such as web search.
 
 use super::choice::SentChoice;
 use super::definition::left_out;
@@ -12,34 +12,35 @@ use crate::observe::warning::Warnings;
 use crate::profile::{Profile, WebSearch};
 use crate::text::words;
 
-/// Tools that the upstream runs by itself, as they are sent.
+/// Server tools that the upstream runs by itself, in the form in which they are sent.
 #[derive(Debug, Default)]
 pub(super) struct Hosted {
-    /// `web_search_options` of Chat Completions.
+    /// Member `web_search_options` of Chat Completions.
     pub(super) options: Option<String>,
-    /// Elements of `tools` of Responses.
+    /// Elements of `tools` in a Responses request.
     pub(super) tools: Vec<String>,
-    /// `max_tool_calls` of Responses, which counts no functions.
+    /// Member `max_tool_calls` of Responses, which does not count calls of functions.
     pub(super) calls_max: Option<u64>,
-    /// Servers whose tools the upstream calls: elements of `tools` of Responses.
+    /// MCP servers whose tools the upstream calls, as elements of `tools` of Responses.
     pub(super) mcp: Vec<McpTool>,
 }
 
-/// Parts of a request that decide about its server tools.
+/// Parts of a request that decide on its server tools.
 #[derive(Clone, Copy)]
 pub(super) struct Beside<'b> {
-    /// The body, for the paths of errors.
+    /// Request body, for the paths in errors.
     pub(super) body: &'b str,
     pub(super) mode: Option<&'b ChoiceMode<'b>>,
-    /// True if the request has other tools, too.
+    /// True if the request also has functions or MCP servers.
     pub(super) others: bool,
 }
 
 impl Hosted {
-    /// Returns the search that the upstream runs; all other server tools are left out.
+    /// Returns the web search that the upstream runs; all other server tools are left out.
     ///
     /// # Errors
-    /// A server tool that is left out is forced, or the only tool.
+    ///
+    /// A server tool that is left out is forced by `tool_choice`, or is the only tool.
     pub(super) fn new(
         servers: &[Server<'_>],
         beside: Beside<'_>,
@@ -57,12 +58,12 @@ impl Hosted {
                     let options = web_search_options(&server.definition, body, warnings)?;
                     hosted.options = Some(options);
                 }
-                // Where it is one of several tools, there is no word for it.
+                // If web search is one of several tools, Responses cannot force it.
                 ("web_search", WebSearch::Responses) if !forced || !others => {
                     hosted.tools.push(web_search_tool(&server.definition, body, warnings)?);
                     hosted.calls_max = server.definition.rare().search().max_uses;
                 }
-                // The upstream's search opens pages by itself.
+                // The upstream's web search opens pages by itself.
                 ("web_fetch", _) if searches && !forced => {}
                 _ => leave_out(server, body, forced || !others && !searches, warnings)?,
             }
@@ -73,8 +74,8 @@ impl Hosted {
         Ok(hosted)
     }
 
-    /// Adds servers whose tools the upstream calls. A limit of searches would limit those calls,
-    /// too.
+    /// Adds MCP servers whose tools the upstream calls. The limit on web searches is dropped,
+    /// because it would limit these calls, too.
     pub(super) fn add_mcp(
         &mut self,
         mcp: Vec<McpTool>,
@@ -91,7 +92,7 @@ impl Hosted {
         }
     }
 
-    /// Returns the choice to send where all tools are the upstream's own.
+    /// Returns the choice to send if all tools of the request are run by the upstream.
     pub(super) fn choice(
         &self,
         mode: Option<&ChoiceMode<'_>>,
@@ -99,14 +100,14 @@ impl Hosted {
     ) -> Option<SentChoice> {
         let is_meant = match mode? {
             ChoiceMode::Any => !self.is_empty(),
-            // Which of them, there is no word for.
+            // Responses cannot force one of several tools that it runs.
             ChoiceMode::Tool(_) => !self.tools.is_empty() && self.mcp.is_empty(),
             ChoiceMode::Auto | ChoiceMode::None => false,
         };
         is_meant.then(|| SentChoice::any(profile))
     }
 
-    /// Returns true if none of these tools goes into `tools` of Responses.
+    /// Returns true if no server tool goes into `tools` of Responses.
     pub(super) fn is_empty(&self) -> bool {
         self.tools.is_empty() && self.mcp.is_empty()
     }
@@ -165,7 +166,8 @@ fn read_domains(array: &str) -> Result<Vec<Str<'_>>, json::Error> {
     Ok(domains)
 }
 
-/// Leaves a server tool out. That is an error if the client would then wait for it in vain.
+/// Leaves a server tool out with a warning. A `needed` tool is an error, because the client would
+/// wait for it in vain.
 fn leave_out(
     server: &Server<'_>,
     body: &str,

@@ -1,4 +1,5 @@
-//! MCP servers whose tools the upstream calls by itself, as the elements of `tools` of Responses.
+//! MCP servers whose tools the upstream calls by itself, as elements of `tools` of the Responses
+//! API.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,8 +13,8 @@ use crate::model::tool::ToolDefinition;
 use crate::observe::warning::Warnings;
 use crate::text::names::Names;
 
-/// The element of `tools` for a server. It has the client's token for that server, so it has no
-/// readable `Debug`.
+/// Element of `tools` for an MCP server, as JSON text. The text holds the client's token for that
+/// server, so `Debug` does not show it.
 pub(super) struct McpTool(String);
 
 impl McpTool {
@@ -28,11 +29,13 @@ impl fmt::Debug for McpTool {
     }
 }
 
-/// Returns the elements of `tools` for `servers`; `toolsets` choose the tools of each. For a server
-/// without a toolset its own configuration counts, as in the first version of the API.
+/// Returns the elements of `tools` for the MCP servers in `servers`; `toolsets` select the tools of
+/// each server. Without a toolset, a server's own `tool_configuration` applies, as in the first
+/// version of the API.
 ///
 /// # Errors
-/// A server or a toolset lacks what it needs, or they do not belong together.
+///
+/// A server or a toolset lacks a required member, or a toolset names no server.
 pub(super) fn tools(
     servers: McpServers<'_>,
     toolsets: &[ToolDefinition<'_>],
@@ -88,14 +91,14 @@ pub(super) fn tools(
     }
 }
 
-/// The tools of a server that may be called.
+/// Tools of an MCP server that the upstream may call.
 #[derive(Clone)]
 enum Allowed<'a> {
     All,
     These(Vec<Cow<'a, str>>),
 }
 
-/// An element of `mcp_servers`.
+/// Element of `mcp_servers`.
 struct Server<'a> {
     name: Str<'a>,
     url: Str<'a>,
@@ -151,13 +154,13 @@ impl<'a> Server<'a> {
                 }
                 json.end_array();
             }
-            // Nobody could be asked: the client's API has no approvals.
+            // Approvals are never required, because the client's API has none.
             json.key("require_approval").text("never").end_object();
         })
     }
 }
 
-/// Reads a `tool_configuration`: the tools that it allows.
+/// Reads a `tool_configuration`, and returns the tools that it allows.
 fn configured(raw: &str) -> Result<Allowed<'_>, json::Error> {
     let mut reader = Reader::of(raw);
     let (mut allowed, mut enabled) = (Allowed::All, true);
@@ -180,8 +183,8 @@ fn configured(raw: &str) -> Result<Allowed<'_>, json::Error> {
     Ok(if enabled { allowed } else { Allowed::These(Vec::new()) })
 }
 
-/// Returns the tools that a toolset switches on. Those that wait to be loaded are offered: nobody
-/// would load them.
+/// Returns the tools that a toolset enables. Deferred tools are enabled, too, because no tool
+/// search could load them.
 fn allowed_by<'t>(toolset: &'t ToolDefinition<'_>, body: &str) -> Result<Allowed<'t>, Error> {
     let path = || path_at(body, toolset.at);
     let rare = toolset.rare();
@@ -207,7 +210,7 @@ fn allowed_by<'t>(toolset: &'t ToolDefinition<'_>, body: &str) -> Result<Allowed
         let on = on.filter(|name| switched.get(name) == Some(&true));
         return Ok(Allowed::These(on.map(Cow::Borrowed).collect()));
     }
-    // Responses knows no list of tools that may not be called.
+    // The Responses API has no list of forbidden tools.
     match rare.configs.iter().find(|config| switched.get(&config.name) == Some(&false)) {
         Some(config) => {
             let path = format!("{}.configs.{}.enabled", path(), config.name);

@@ -1,12 +1,12 @@
-//! The tools of a request: `tools`, `tool_choice`, `parallel_tool_calls` and `web_search_options`.
+//! Tools of a request: `tools`, `tool_choice`, `parallel_tool_calls` and `web_search_options`.
 //!
-//! [`ToolSet`] holds what the upstream gets and what must be known of it afterwards: the names
-//! that calls in the history get, and the tools that an answer may call. It is made of all that a
-//! request says about tools, in three steps:
+//! [`ToolSet`] holds the tools to send to the upstream, and the data about them that is needed
+//! later: the names for calls in the history, and the tools that an answer may call. Three steps
+//! build the set from a request:
 //!
-//! 1. `offer`: which tools the model gets, after additions, removals and deferral;
-//! 2. server tools, which nobody can run here, are left out or rejected;
-//! 3. `choice`: what is forced, and which tools are then sent at all.
+//! 1. `offer` decides which tools the model gets, after additions, removals and deferral;
+//! 2. server tools that the upstream cannot run are left out or rejected;
+//! 3. `choice` translates `tool_choice`, and removes tools that must not be sent with this choice.
 
 mod choice;
 mod definition;
@@ -41,65 +41,67 @@ use function::{Form, Function};
 use hosted::{Beside, Hosted};
 use offer::{Offers, Sorted};
 
-/// The tools of a request, as they are sent.
+/// Tools of a request, in the form in which they are sent.
 #[derive(Debug)]
 pub(crate) struct ToolSet<'a> {
     functions: Vec<Function<'a>>,
-    /// Indices in `functions` by the client's name, without members of toolsets. A long history
-    /// looks up each of its calls.
+    /// Index in `functions` of each function by the client's name, without members of toolsets. A
+    /// long history looks up each of its calls.
     by_name: Names<'a, usize>,
     choice: SentChoice,
-    /// `tool_choice` where any tool must be called.
+    /// Value of `tool_choice` that forces a call of any tool.
     any: SentChoice,
     one_tool_call: bool,
     /// True if `parallel_tool_calls: false` is sent.
     not_parallel: bool,
     hosted: Hosted,
-    /// Functions that are not sent, because nothing has loaded them.
+    /// Functions that are not sent, because no tool search has loaded them.
     deferred: Vec<Function<'a>>,
     form: Form,
     names: names::Rules,
 }
 
-/// Returns a tool's name by OpenAI's rules: it has at most 64 letters, digits, `_` and `-`.
+/// Returns a tool's name that fits OpenAI's rules: at most 64 letters, digits, `_` and `-`.
 #[must_use]
 pub(crate) fn plain_name(name: &str) -> Cow<'_, str> {
     names::outgoing(name, names::Rules::plain())
 }
 
-/// A mark of the client's on a tool.
+/// Client's `cache_control` mark on a tool.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ToolMark {
-    /// The tool's place among those that are sent.
+    /// Index of the tool among the tools that are sent.
     at: usize,
     pub(crate) cached: CacheMark,
 }
 
-/// Members of a request that are about tools.
+/// Members of a request that concern tools.
 #[derive(Debug, Default)]
 pub(crate) struct ToolRequest<'a> {
-    /// Body of the request, for the paths in errors.
+    /// Request body, for the paths in errors.
     pub body: &'a str,
-    /// `tools`
+    /// Member `tools`: definitions of the tools.
     pub definitions: Vec<ToolDefinition<'a>>,
-    /// `mcp_servers`
+    /// Member `mcp_servers`: servers whose tools may be called.
     pub servers: McpServers<'a>,
-    /// The additions and removals of the conversation, in their order.
+    /// Additions and removals of tools in the conversation, in order.
     pub changes: Vec<ToolChange<'a>>,
     /// Names in the tool references of the conversation.
     pub activated: NameSet<'a>,
-    /// `tool_choice`
+    /// Member `tool_choice`: which tools the model may or must call.
     pub choice: Option<ToolChoice<'a>>,
-    /// True if there are tool calls in the conversation.
+    /// True if the conversation has tool calls.
     pub history_has_calls: bool,
 }
 
 impl<'a> ToolSet<'a> {
-    /// Decides which tools are sent, and how.
+    /// Decides which tools are sent, and in which form.
     ///
     /// # Errors
-    /// A tool cannot be served (MCP, a server tool that is forced or alone), names are not unique,
-    /// a reference or the choice names no tool, or there are more tools than the upstream takes.
+    ///
+    /// A tool is not supported (MCP, a server tool that is forced or the only tool), names are not
+    /// unique, a reference or the choice names no tool, or the upstream does not accept as many
+    /// tools.
     pub(crate) fn new(
         requested: ToolRequest<'a>,
         profile: &Profile,
@@ -166,8 +168,8 @@ impl<'a> ToolSet<'a> {
         })
     }
 
-    /// Returns the upstream's name of a tool, for a call of the history: `name` and `toolset_name`
-    /// of its `tool_use` block. The tool need not be among those that are sent.
+    /// Returns the upstream's name of a tool, for a call in the history with this `name` and
+    /// `toolset_name`. The tool need not be among the tools that are sent.
     #[must_use]
     pub(crate) fn outgoing_name<'n>(&self, name: &'n str, toolset: Option<&str>) -> Cow<'n, str> {
         let outgoing = offer::name_in_history(name, toolset, self.names);
@@ -180,8 +182,8 @@ impl<'a> ToolSet<'a> {
         outgoing
     }
 
-    /// Returns the JSON Schema of the tool that the client knows as `name`, if the tool is sent.
-    /// Members of toolsets have none of their own.
+    /// Returns the JSON Schema of the tool that the client calls `name`, if the tool is sent.
+    /// Members of toolsets are not found.
     #[must_use]
     pub(crate) fn schema_of(&self, name: &str) -> Option<&str> {
         self.named(name).map(|function| function.schema.as_ref())
@@ -191,8 +193,8 @@ impl<'a> ToolSet<'a> {
         self.by_name.get(name).and_then(|index| self.functions.get(*index))
     }
 
-    /// Leaves a tool out of this request, and the choice of it. Gives the upstream's name of it, if
-    /// it was to be sent.
+    /// Withholds a tool from this request, and drops a `tool_choice` of this tool. Returns the
+    /// upstream's name of the tool, if the tool was to be sent.
     pub(crate) fn withhold(&mut self, name: &str, toolset: Option<&str>) -> Option<String> {
         let found = self.functions.iter_mut().find(|function| {
             !function.withheld && function.name == name && function.toolset == toolset
@@ -205,8 +207,8 @@ impl<'a> ToolSet<'a> {
         Some(outgoing)
     }
 
-    /// Leaves out of this request all tools but those by which an agent gives its answer, one of
-    /// which must then be called. Says whether there are any.
+    /// Withholds all tools but those by which an agent gives its final answer, and forces a call of
+    /// one of these. Returns false if there are none.
     pub(crate) fn leave_answer_tools(&mut self) -> bool {
         let forbidden = self.forbids_calls();
         for function in &mut self.functions {
@@ -225,8 +227,8 @@ impl<'a> ToolSet<'a> {
         self.functions.iter().filter(|function| !function.withheld)
     }
 
-    /// Returns the tools as the answer's translation needs them. Schemas are copied only if
-    /// `keep_schemas`.
+    /// Returns the tools in the form that the answer's translation needs. Schemas are copied only
+    /// if `keep_schemas`.
     #[must_use]
     pub(crate) fn context(&self, keep_schemas: bool) -> request_context::Tools {
         let tool = |function: &Function<'a>| request_context::Tool {
@@ -243,13 +245,13 @@ impl<'a> ToolSet<'a> {
         tools
     }
 
-    /// Returns true if the client allows one tool call only.
+    /// Returns true if the client allows only one tool call.
     #[must_use]
     pub(crate) fn one_tool_call(&self) -> bool {
         self.one_tool_call
     }
 
-    /// Returns true if the upstream gets tools and must not call them.
+    /// Returns true if tools are sent that the upstream must not call.
     #[must_use]
     pub(crate) fn forbids_calls(&self) -> bool {
         self.choice == SentChoice::Forbidden
@@ -279,7 +281,8 @@ impl<'a> ToolSet<'a> {
         self.sent().next().is_none()
     }
 
-    /// Returns the client's last mark on a tool: all tools before it are cached with it.
+    /// Returns the client's last `cache_control` mark on a tool, which covers all tools before that
+    /// tool.
     #[must_use]
     pub(crate) fn mark(&self) -> Option<ToolMark> {
         let mark = |(at, function): (usize, &Function<'a>)| {
@@ -288,10 +291,10 @@ impl<'a> ToolSet<'a> {
         self.sent().enumerate().filter_map(mark).last()
     }
 
-    /// Writes the members of the request that are about tools, if any. `mark`: [`ToolSet::mark`],
-    /// if the upstream takes it.
+    /// Writes the request members that concern tools, if any. `mark` is the result of
+    /// [`ToolSet::mark`] if the upstream supports the mark.
     pub(crate) fn write(&self, json: &mut Writer<'_>, mark: Option<ToolMark>) {
-        // Servers refuse an empty list, and the other fields without tools.
+        // Servers refuse an empty list of tools, and refuse the other members without tools.
         if !self.is_empty() {
             json.key("tools").begin_array();
             for (at, function) in self.sent().enumerate() {
@@ -310,7 +313,7 @@ impl<'a> ToolSet<'a> {
         }
     }
 
-    /// Writes the members of a Responses request that are about tools, if any.
+    /// Writes the members of a Responses request that concern tools, if any.
     pub(crate) fn write_flat(&self, json: &mut Writer<'_>) {
         if self.is_empty() && self.hosted.is_empty() {
             return;
@@ -337,7 +340,7 @@ impl<'a> ToolSet<'a> {
     }
 }
 
-/// Returns the places of the functions that are no members of toolsets, by the client's names.
+/// Returns the indexes of the functions by the client's names, without members of toolsets.
 fn by_name<'a>(functions: &[Function<'a>]) -> Names<'a, usize> {
     let mut by_name = Names::default();
     for (index, function) in functions.iter().enumerate() {
@@ -348,14 +351,15 @@ fn by_name<'a>(functions: &[Function<'a>]) -> Names<'a, usize> {
     by_name
 }
 
-/// Returns true if a tool is one by which an agent gives its answer, and without which it cannot:
-/// n8n's output parser, pydantic-ai, Claude Code and its SDK.
+/// Returns true if `name` is a tool through which an agent gives its final answer, and cannot
+/// answer otherwise. n8n's output parser, pydantic-ai, Claude Code and its SDK have one.
 fn gives_answer(name: &str) -> bool {
     matches!(name, "format_final_json_response" | "final_result" | "StructuredOutput")
         || name.starts_with("final_result_")
 }
 
-/// Returns true if the client runs tools of this type, whose names and schemas are the API's own.
+/// Returns true if `tool_type` is that of a predefined tool that the client runs; the API defines
+/// its name and schema.
 #[must_use]
 pub(crate) fn is_of_client(tool_type: &str) -> bool {
     use typed::ToolKind;

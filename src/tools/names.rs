@@ -1,8 +1,8 @@
-//! Tool names that an upstream accepts.
+//! Conversion of tool names to names that an upstream accepts.
 //!
-//! A client's name goes out as it is when it can. Otherwise it is cut and marked with a hash,
-//! always the same one, so that calls in the history get the name that the tool has in this
-//! request, and nothing needs to be stored: the inverse table is the request's own list of tools.
+//! A client's name is sent unchanged if possible. Otherwise the name is shortened and marked with a
+//! hash. The result is always the same, so calls in the history get the same name as the tool, and
+//! no state is needed: the request's own list of tools is the inverse table.
 
 use std::borrow::Cow;
 
@@ -10,35 +10,35 @@ use crate::ids::hex_of_hash;
 use crate::profile::{Profile, ToolSchema};
 use crate::text::words::{is_name_byte, truncate};
 
-/// Maximum number of characters of a tool's name by OpenAI's rules.
+/// Maximum length of a tool's name by OpenAI's rules, in characters.
 const LENGTH_MOST: usize = 64;
 
-/// Maximum number of characters of the client's name that are kept before the hash.
+/// Maximum length of the client's name that is kept before the hash, in characters.
 const KEPT_MAX: usize = LENGTH_MOST - MARK_LENGTH;
 
 /// Length of the mark at the end of a shortened name: `_` and eight hexadecimal digits.
 const MARK_LENGTH: usize = 9;
 
-/// Prefix of a name whose first character the upstream does not take there.
+/// Prefix of a name whose first character the upstream does not accept there.
 const PREFIX: &str = "tool_";
 
-/// Rules for the names that an upstream takes.
+/// Rules for tool names that an upstream accepts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Rules {
-    /// Maximum number of characters of a name; 0 is no limit.
+    /// Maximum length of a name in characters; 0 if unlimited.
     length_max: usize,
     first: First,
 }
 
-/// Characters with which a name may begin.
+/// Rule for the first character of a name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum First {
-    /// Any character that may stand in a name.
+    /// Any character that is allowed in a name.
     #[default]
     Any,
-    /// A letter or `_`: Gemini's rule.
+    /// Letter or `_`: Gemini's rule.
     LetterOrLine,
-    /// A letter: Kimi's rule.
+    /// Letter: Kimi's rule.
     Letter,
 }
 
@@ -52,12 +52,12 @@ impl Rules {
         Self { length_max: profile.max_tool_name, first }
     }
 
-    /// Returns OpenAI's rules.
+    /// Returns OpenAI's rules for tool names.
     pub(super) fn plain() -> Self {
         Self { length_max: LENGTH_MOST, first: First::Any }
     }
 
-    /// Returns true if a name, of characters that may stand in one, begins with an allowed one.
+    /// Returns true if the first character of a name is allowed there.
     fn begins_well(self, name: &str) -> bool {
         let first = name.bytes().next().unwrap_or(b'_');
         match self.first {

@@ -1,5 +1,5 @@
-//! The tools that are offered to the model: those of `tools`, after all that the conversation
-//! added, removed and loaded.
+//! Selection of the tools that are offered to the model: the elements of `tools`, with the
+//! additions, removals and loaded tools of the conversation.
 //!
 //! ```text
 //!   definition --+--> Offered <--- tool_addition, tool_reference, named by tool_choice
@@ -7,12 +7,12 @@
 //!                +--> Hidden              +--- tool_removal ---> Removed
 //! ```
 //!
-//! Deferral: the real API searches deferred tools by itself, or lets a tool of the client name them
-//! in its results. Where neither can happen here, hiding them would lose them for good, so then all
-//! of them are offered. Those that are loaded stand behind all others, in the order in which the
-//! conversation loaded them (additions first, then what was found), so that an upstream finds what
-//! stands before them in its cache. Claude Code sorts them among the others by name: in the real
-//! API they are no part of what is cached.
+//! Deferral: the real API searches deferred tools by itself, or a tool of the client names them in
+//! its results. If neither is possible here, hidden tools would be lost for good, so all deferred
+//! tools are offered. Loaded tools come after all other tools, in the order in which the
+//! conversation loaded them (additions first, then tools that a search found), so that the
+//! upstream's prompt cache stays valid for the tools before them. Claude Code sorts loaded tools
+//! among the others by name, because the real API does not cache loaded tools.
 
 use std::borrow::Cow;
 
@@ -28,7 +28,7 @@ use crate::profile::{Mcp, Profile, ToolSchema};
 use crate::text::names::{NameSet, Names};
 use crate::text::words;
 
-/// A tool of the request.
+/// Tool of the request that may be offered.
 #[derive(Debug)]
 struct Candidate<'a> {
     state: Availability,
@@ -46,45 +46,45 @@ impl Candidate<'_> {
 
 #[derive(Debug)]
 enum What<'a> {
-    /// A function, which the client runs.
+    /// Function, which the client runs.
     Function(Box<Function<'a>>),
-    /// A server tool, which the real API would run.
+    /// Server tool, which the real API would run.
     Server(Box<Server<'a>>),
 }
 
-/// A tool that the real API would run.
+/// Server tool, which the real API would run.
 #[derive(Debug)]
 pub(super) struct Server<'a> {
     pub(super) name: &'static str,
     pub(super) definition: ToolDefinition<'a>,
 }
 
-/// Tools that are not taken away, by kind.
+/// Tools that are not removed, by kind.
 #[derive(Default)]
 pub(super) struct Sorted<'a> {
     /// Toolsets of MCP servers.
     pub(super) mcp: Vec<ToolDefinition<'a>>,
     pub(super) functions: Vec<Function<'a>>,
-    /// Functions that nothing has loaded.
+    /// Deferred functions that no tool search has loaded.
     pub(super) deferred: Vec<Function<'a>>,
     pub(super) servers: Vec<Server<'a>>,
 }
 
-/// Every tool of a request, with its availability.
+/// List of every tool of a request, with its availability.
 #[derive(Debug, Default)]
 pub(super) struct Offers<'a> {
     rules: Rules<'a>,
-    /// True if the upstream calls tools of MCP servers.
+    /// True if the upstream can call tools of MCP servers.
     takes_mcp: bool,
     /// Toolsets of MCP servers.
     mcp: Vec<ToolDefinition<'a>>,
-    /// Number of definitions that came; those of `tools` come first, so it is the place of the next
-    /// of them.
+    /// Number of definitions so far. The elements of `tools` come first, so this is the index of
+    /// the next element.
     defined: usize,
     candidates: Vec<Candidate<'a>>,
-    /// Indices of the candidates by outgoing name.
+    /// Index of each candidate by its outgoing name.
     by_name: Names<'a, usize>,
-    /// Indices of the candidates that are members of toolsets; few, since names are unique.
+    /// Indexes of the candidates that are members of toolsets; few, since names are unique.
     members: Vec<usize>,
     /// Number of deferred tools that were loaded.
     loaded: usize,
@@ -96,7 +96,7 @@ impl<'a> Offers<'a> {
             rules: Rules {
                 body,
                 names: names::Rules::of(profile),
-                // The other dialects take away what makes a schema strict.
+                // The other schema dialects lack the keywords that make a schema strict.
                 strict_schemas: (profile.strict_tools && profile.tool_schema == ToolSchema::Full)
                     .then_some(profile.strict_schemas),
             },
@@ -105,12 +105,12 @@ impl<'a> Offers<'a> {
         }
     }
 
-    /// Reserves room for this number of definitions.
+    /// Reserves capacity for this number of definitions.
     pub(super) fn expect(&mut self, definitions: usize) {
         self.candidates.reserve_exact(definitions);
     }
 
-    /// Adds one definition; `added` if a `tool_addition` brought it.
+    /// Adds a definition; `added` is true if a `tool_addition` brought the definition.
     pub(super) fn define(
         &mut self,
         definition: ToolDefinition<'a>,
@@ -145,7 +145,7 @@ impl<'a> Offers<'a> {
         self.push(Candidate { state, what, added }, at, warnings)
     }
 
-    /// Adds the members of a toolset that are switched on.
+    /// Adds the enabled members of a toolset.
     fn toolset(
         &mut self,
         toolset: Toolset,
@@ -193,8 +193,8 @@ impl<'a> Offers<'a> {
         };
         let known = self.by_name.get(&name).copied();
         let same = known.and_then(|index| self.candidates.get(index));
-        // A client that repeats its additions, once in the messages and once in a compaction, means
-        // the same tool.
+        // A client may repeat an addition, in the messages and in a compaction, and means the same
+        // tool.
         if let Some(same) = same
             && same.state != Availability::Removed
             && (!(candidate.added && same.added) || warnings.strict())
@@ -211,7 +211,7 @@ impl<'a> Offers<'a> {
             self.members.push(index);
         }
         match self.candidates.get_mut(index) {
-            // However often it comes, it is kept once.
+            // A repeated tool is stored once.
             Some(same) => *same = candidate,
             None => {
                 self.by_name.insert(name, index);
@@ -221,7 +221,7 @@ impl<'a> Offers<'a> {
         Ok(())
     }
 
-    /// Applies one change of the conversation.
+    /// Applies a change of the tools in the conversation.
     pub(super) fn change(
         &mut self,
         change: ToolChange<'a>,
@@ -248,14 +248,15 @@ impl<'a> Offers<'a> {
         Ok(())
     }
 
-    /// Returns the tools by kind, once all changes are applied.
+    /// Returns the tools by kind, after all changes were applied.
     pub(super) fn sorted(self) -> Sorted<'a> {
         let mut sorted = Sorted { mcp: self.mcp, ..Sorted::default() };
         let mut loaded: Vec<_> = (0..self.loaded).map(|_| None).collect();
         for candidate in self.candidates {
             match (candidate.what, candidate.state) {
                 (What::Function(function), Availability::Offered) => {
-                    // By a quarter, where it would double: there can be thousands.
+                    // Capacity grows by a quarter instead of doubling: there can be thousands of
+                    // tools.
                     let functions = &mut sorted.functions;
                     if functions.len() == functions.capacity() {
                         functions.reserve_exact((functions.len() / 4).max(16));
@@ -286,7 +287,8 @@ impl<'a> Offers<'a> {
         }
     }
 
-    /// Returns the indices of the tools that `name` refers to: one, or members of a toolset.
+    /// Returns the indexes of the tools that `name` refers to: a single tool, or members of a
+    /// toolset.
     fn find(&self, name: &str) -> Vec<usize> {
         let outgoing = names::outgoing(name, self.rules.names);
         if let Some(index) = self.by_name.get(name).or_else(|| self.by_name.get(&outgoing)) {
@@ -301,7 +303,7 @@ impl<'a> Offers<'a> {
         self.members.iter().copied().filter(is_named).collect()
     }
 
-    /// Offers the deferred tools that `activated` and `forced` name, or all of them.
+    /// Offers the deferred tools that `activated` and `forced` name, or all deferred tools.
     pub(super) fn load(
         &mut self,
         activated: &NameSet<'a>,
@@ -314,7 +316,7 @@ impl<'a> Offers<'a> {
         for name in activated.keys().chain(forced) {
             let found = self.find(name);
             if found.is_empty() && forced != Some(name) {
-                // The tool may be gone since its server was disconnected: the turn can go on.
+                // The tool may be gone because its server was disconnected: the turn can continue.
                 if warnings.strict() {
                     return Err(unresolved("messages", name));
                 }
@@ -325,7 +327,8 @@ impl<'a> Offers<'a> {
             }
         }
         if all {
-            // In their old places: each request has all of them, whatever is found.
+            // The tools keep their positions, because each request has all of them, whatever a
+            // search finds.
             let waits = |it: &&mut Candidate<'_>| {
                 matches!(it.state, Availability::Deferred | Availability::Loaded(_))
             };
@@ -337,7 +340,7 @@ impl<'a> Offers<'a> {
         Ok(())
     }
 
-    /// Loads a tool. Returns true if it was deferred until now.
+    /// Loads a tool. Returns true if the tool was deferred until now.
     fn load_one(&mut self, index: usize) -> bool {
         let found =
             self.candidates.get_mut(index).filter(|one| one.state == Availability::Deferred);
@@ -353,8 +356,8 @@ impl<'a> Offers<'a> {
         })
     }
 
-    /// Returns true if something on the client's side loads deferred tools: it did already, it is
-    /// Claude Code, or one of its tools looks as if it searched for tools.
+    /// Returns true if the client can load deferred tools. Signs are an earlier load, Claude Code
+    /// as the client, or a tool whose name or description suggests a tool search.
     fn can_load(&self, activated: &NameSet<'a>) -> bool {
         !activated.is_empty()
             || self.candidates.iter().any(|one| match &one.what {

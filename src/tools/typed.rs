@@ -1,28 +1,27 @@
-//! The tools that the client runs and the model is trained on: a request names them by `type`
-//! alone, so another model needs their descriptions and schemas. Each is a file of JSON in
-//! `typed/`.
+//! Predefined tools that the client runs and Anthropic's models know. A request names them only by
+//! `type`, so another model needs their descriptions and schemas, which are JSON files in `typed/`.
 
 use crate::json::{self, Str};
 use crate::text::words;
 
-/// Kind of a tool's definition, by its `type`.
+/// Kind of a tool definition, decided by its `type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ToolKind {
-    /// Custom tool: the client brings the schema.
+    /// Custom tool: the client sends the schema.
     Custom,
-    /// Tool that the client runs; name and schema are implied.
+    /// Predefined tool that the client runs; the type implies name and schema.
     Client(Builtin),
-    /// Toolset that the client runs; it has several functions.
+    /// Toolset that the client runs, with several functions.
     Toolset(Toolset),
-    /// Server tool: the real API would run it; the name is implied.
+    /// Server tool, which the real API would run; holds the name that the type implies.
     Server(&'static str),
     /// Toolset of an MCP server, whose tools the real API would call.
     Mcp,
-    /// Function in the form of Chat Completions.
+    /// Function in Chat Completions form.
     Function,
 }
 
-/// A function whose name and input are known here, as an object of JSON.
+/// Predefined function with a known name and input, as the JSON text of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Builtin(&'static str);
 
@@ -36,7 +35,7 @@ impl Builtin {
         self.text("description")
     }
 
-    /// Returns the JSON Schema of the input, as it is sent.
+    /// Returns the JSON Schema of the input, without white space.
     pub(super) fn input_schema(self) -> String {
         json::compacted(json::member(self.0, "input_schema").unwrap_or("{}"))
     }
@@ -48,15 +47,15 @@ impl Builtin {
     }
 }
 
-/// A toolset that the client runs. Each of its members is a function of its own for the upstream:
-/// `computer__zoom`, `browser__navigate`.
+/// Toolset that the client runs. Each of its members is a separate function for the upstream, such
+/// as `computer__zoom` or `browser__navigate`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Toolset {
-    /// `toolset_name` in calls and results.
+    /// Name of the toolset, the `toolset_name` in calls and results.
     pub(super) name: &'static str,
-    /// Functions of the toolset, as a list of JSON.
+    /// Functions of the toolset, as the JSON text of an array.
     members: &'static str,
-    /// Functions that are offered only when the client enables them.
+    /// Names of functions that are offered only if the client enables them.
     pub(super) disabled: &'static [&'static str],
 }
 
@@ -87,9 +86,9 @@ const BROWSER_TOOLSET: Toolset = Toolset {
 };
 
 impl ToolKind {
-    /// Returns the kind that `tool_type` names; `zoom` is the definition's `enable_zoom`. The flag
-    /// tells whether this very version is known: a later one of a known family is taken for the
-    /// newest known.
+    /// Returns the kind that `tool_type` names, and true if this exact version is known. A later
+    /// version of a known tool counts as the newest known version. `zoom` is the definition's
+    /// `enable_zoom`.
     #[must_use]
     pub(super) fn of(tool_type: &str, zoom: bool) -> Option<(Self, bool)> {
         let computer = if zoom { COMPUTER_ZOOM } else { COMPUTER };
@@ -125,7 +124,7 @@ impl ToolKind {
     }
 }
 
-/// The names of server tools, which are their types without the version.
+/// Names of server tools, which are their types without the version.
 const SERVER_TOOLS: [&str; 6] = [
     "web_search",
     "web_fetch",
@@ -135,7 +134,7 @@ const SERVER_TOOLS: [&str; 6] = [
     "advisor",
 ];
 
-/// Returns a type without its version: `bash` of `bash_20250124`.
+/// Returns a tool type without its version, such as `bash` for `bash_20250124`.
 fn family(tool_type: &str) -> &str {
     match words::rsplit_once(tool_type, b'_') {
         Some((family, version))

@@ -1,7 +1,8 @@
-//! Changes of a request that an upstream may ask for by refusing it: one row a change.
+//! Table of the changes to a request that an upstream may demand by refusing the request, one row
+//! per change.
 //!
-//! A row knows which requests have the refused part, where it stands in them, by which words people
-//! name it, and what the change is. It does not know how a server words its refusal.
+//! A row states which requests have the refused part, its path in the request, the words by which
+//! servers name it, and the change itself. The wordings of whole error messages are in `wordings`.
 
 mod rows;
 
@@ -12,15 +13,16 @@ use crate::observe::warning::Warnings;
 use crate::profile::Profile;
 pub(super) use rows::rows;
 
-/// Loss of a client by a change, the least first.
+/// Loss of the client caused by a change, ordered from the smallest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Loss {
-    /// Loss of nothing that the client sees: only forms of texts and ids change, or what the
-    /// upstream's operator sees.
+    /// Loss of nothing visible to the client: only the form of texts and ids changes, or data that
+    /// only the upstream's operator sees.
     Nothing,
-    /// Loss of words: reasoning, or a schema that the model reads in place of the server.
+    /// Loss of words: reasoning, or a schema that is sent to the model as text instead of being
+    /// enforced by the server.
     Words,
-    /// Loss of an ability: an image, a document, a call that was to be forced.
+    /// Loss of an ability: an image, a document, or a forced tool call.
     Ability,
 }
 
@@ -28,54 +30,55 @@ pub(super) enum Loss {
 /// request lacks the part, an error that names it means something else.
 type Has = fn(&Refused, &RequestContext) -> bool;
 
-/// Change of a request, and the evidence that asks for it. Members of text are lists with ` | `
-/// between the entries.
+/// Row of the table: a change to the request, and the evidence that an upstream demands it. Text
+/// fields are lists separated by ` | `.
 pub(super) struct Row {
     pub(super) change: Refused,
     pub(super) loss: Loss,
-    /// Name of the change in warnings: its own code, or the profile's key that saves the first try.
+    /// Name of the change in warnings: a code, or the profile key that avoids the first failed
+    /// request.
     warning: Warning,
-    /// Test whether a request of Chat Completions can have the refused part.
+    /// Test that returns true if a Chat Completions request can have the refused part.
     chat: Has,
-    /// Test whether a request of Responses can have the refused part.
+    /// Test that returns true if a Responses request can have the refused part.
     responses: Has,
-    /// True if requests of Messages can have this change.
+    /// True if requests in the Messages protocol can have this change.
     messages: bool,
-    /// Member of the client's request that is lost, which strict mode does not allow; empty where
-    /// none is.
+    /// Member of the client's request that the change drops, which strict mode forbids; empty if no
+    /// member is dropped.
     drops: &'static str,
-    /// Change of the profile to that of an upstream that does not take the refused part. The last
-    /// argument estimates the tokens of the prompt.
+    /// Function that changes the profile to that of an upstream without support for the refused
+    /// part. The last argument estimates the tokens of the prompt.
     narrow: fn(&Refused, &mut Profile, &dyn Fn() -> u64),
-    /// Paths of the refused part in requests of any protocol; `*` is any position.
+    /// Paths of the refused part in requests of any protocol; `*` stands for any array index.
     pub(super) places: &'static str,
-    /// Words that name the refused part, in lower case, with spaces for signs but `_`. One of them
-    /// is enough; words joined with ` & ` must all be there.
+    /// Names of the refused part in error messages, in lower case, with spaces for punctuation
+    /// except `_`. One name is enough; parts joined by ` & ` must all occur.
     pub(super) names: &'static str,
-    /// Words for what is wrong with the refused part, one of which must stand beside its name.
-    /// Empty if the name is enough.
+    /// Phrases for the complaint about the refused part, one of which must occur beside a name.
+    /// Empty if a name is enough.
     pub(super) lacks: &'static str,
-    /// True if the change makes a text of a list, for servers that want a text.
+    /// True if the change replaces a list by a text, for servers that want a text.
     pub(super) makes_text: bool,
-    /// True if only a request without tools can have this change.
+    /// True if the change applies only to requests without tools.
     pub(super) is_without_tools: bool,
 }
 
-/// Name of a change in warnings.
+/// Name of a change in warnings: a code, or a profile key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Warning {
     Code(&'static str),
-    /// Key of the profile, in the warning `parameter_refused:KEY`.
+    /// Key of the profile, which follows in the warning `parameter_refused:KEY`.
     Key(&'static str),
 }
 
 impl Refused {
-    /// Returns the row of the change. Each change has one, as a test holds.
+    /// Returns the row of the change. A test checks that each change has a row.
     fn row(&self) -> &'static Row {
         rows().find(|row| row.change.is_like(self)).unwrap_or(&rows::ROW)
     }
 
-    /// Returns the code of the warning, and the name that stands with it.
+    /// Returns the code of the warning, and the profile key that belongs to it, if any.
     #[must_use]
     pub fn code(&self) -> (&'static str, &'static str) {
         match self.row().warning {
@@ -84,8 +87,8 @@ impl Refused {
         }
     }
 
-    /// Returns true if a Chat Completions request can have the refused part. If it cannot, an error
-    /// that names the part means something else.
+    /// Returns true if a Chat Completions request can have the refused part. If not, an error that
+    /// names the part has another meaning.
     #[must_use]
     pub(crate) fn may_be_in_chat(&self, context: &RequestContext) -> bool {
         (self.row().chat)(self, context)
@@ -97,7 +100,7 @@ impl Refused {
         (self.row().responses)(self, context)
     }
 
-    /// Returns true if a Messages request can have the refused part, too, when the upstream speaks
+    /// Returns true if a Messages request can have the refused part, for an upstream that speaks
     /// Messages.
     #[must_use]
     pub fn is_of_messages(&self) -> bool {
@@ -111,8 +114,8 @@ impl Refused {
         self.row().loss == Loss::Nothing
     }
 
-    /// Returns true if this refusal repeats an older one, or shows that it was wrong: a server
-    /// whose window is named as its limit then refuses an answer as long as that.
+    /// Returns true if this refusal repeats an older one, or corrects it. For example, a server
+    /// first states its context window as the limit, and then refuses an answer of that length.
     #[must_use]
     pub(crate) fn replaces(&self, older: &Self) -> bool {
         match (self, older) {
@@ -122,11 +125,11 @@ impl Refused {
         }
     }
 
-    /// Changes the profile to that of an upstream that does not take the refused part. `estimate`
+    /// Changes the profile to that of an upstream without support for the refused part. `estimate`
     /// returns the tokens of the prompt.
     ///
     /// # Errors
-    /// The configuration allows nothing to be left out.
+    /// The configuration forbids dropping anything from the request.
     pub(crate) fn narrow(
         &self,
         profile: &mut Profile,

@@ -1,12 +1,12 @@
-//! Errors that say that a server does not take a message of the assistant without words as it was
-//! sent: with `null` for its content, or with an empty text.
+//! Detection of errors about assistant messages without text, whose content was sent as `null` or
+//! as an empty text.
 
 use super::wordings::{EMPTY_CONTENT, NO_CONTENT_OF_CALLS, NULL_CONTENT};
 use crate::error::Reason;
 use crate::text::words;
 
-/// Returns the reason if an error refuses messages without words. `text`: the message without
-/// quotes.
+/// Returns the reason if an error refuses assistant messages without text. `text`: the message
+/// without quotes.
 pub(super) fn refused_content(message: &str, text: &str) -> Option<Reason> {
     let is_none = words::has_any(message, &["'input': None", "input_value=None"])
         && words::has(message, "content");
@@ -19,8 +19,8 @@ pub(super) fn refused_content(message: &str, text: &str) -> Option<Reason> {
     }
 }
 
-/// Returns true if the text says that a message has no content: `Missing required parameter:
-/// 'messages[1].content'`.
+/// Returns true if the text complains that a message has no content:
+/// `Missing required parameter: 'messages[1].content'`.
 fn lacks_content(text: &str) -> bool {
     words::split_once(text, "missing required parameter: messages")
         .is_some_and(|(_, behind)| words::has(behind, ".content"))

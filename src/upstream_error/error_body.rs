@@ -1,4 +1,4 @@
-//! Message, codes and numbers of an upstream's error, in whichever of the many shapes it comes.
+//! Parser for error bodies of upstreams: message, codes and numbers, in many different shapes.
 //!
 //! ```text
 //! {"error": {"message": …, "code": …}}    OpenAI and most      {"detail": [{"loc": …, "msg": …}]}  FastAPI
@@ -16,15 +16,15 @@ use crate::model::usage::number;
 use crate::text::words;
 use values::{complaint, is_sentence, members};
 
-/// Maximum number of bytes of a message that are searched: the searches take longer than linear
-/// time.
+/// Maximum number of bytes of an error message that are searched, because the searches take more
+/// than linear time.
 const MESSAGE_BYTES_MAX: usize = 8 << 10;
 
-/// Maximum depth of objects in an error. Gateways put the error of the next gateway into theirs, as
-/// text: such texts count as further levels.
+/// Maximum depth of nested objects in an error. Gateways embed the error of the next gateway as a
+/// string, which counts as a further level.
 const DEPTH_MAX: usize = 8;
 
-/// Names of members that hold a text, an object with one, or a list of these, the best first.
+/// Names of members that hold an error message, or an object or list with one; best names first.
 const NAMES: [&str; 7] = [
     "error Error err exception fault choices x_groq",
     "message Message",
@@ -37,20 +37,22 @@ const NAMES: [&str; 7] = [
     "innererror requestStatus base_resp",
 ];
 
-/// Names of members that hold a code.
+/// Names of members that hold an error code.
 const CODES: &str =
     "code type status status_code statusCode error_code error_type errorType errcode StatusCode";
 
-/// Maximum number of codes that are logged.
+/// Maximum number of error codes that are logged.
 const PLAIN_CODES_MAX: usize = 4;
 
-/// Returns true if a code is one word or number, and no sentence that may quote a request.
+/// Returns true if an error code is a single word or number, and not a sentence that may quote a
+/// request.
 fn is_plain_code(code: &str) -> bool {
     let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.:/".contains(&byte);
     (1..=64).contains(&code.len()) && code.bytes().all(is_letter)
 }
 
-/// Path of a text in an error: the rank of the member's name at each level. A lower path is better.
+/// Path of a text in an error body: the rank of the member's name at each level. A lower path is
+/// better.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct JsonPath {
     path: [u8; DEPTH_MAX],
@@ -58,7 +60,7 @@ struct JsonPath {
 }
 
 impl JsonPath {
-    /// Creates the path of a text inside of `depth` objects.
+    /// Creates the path of a text inside of `depth` nested objects.
     fn inside(depth: usize) -> Self {
         Self { depth, ..Self::default() }
     }
@@ -72,46 +74,47 @@ impl JsonPath {
     }
 }
 
-/// Message, codes and numbers of an upstream's error.
+/// Message, codes and numbers parsed from an upstream's error body.
 #[derive(Debug, Default)]
 pub(super) struct ErrorBody {
     /// Message of the error, trimmed; empty if there is none.
     pub(super) message: String,
-    /// Number from 400 to 599 in the body that stands for the status.
+    /// HTTP status stated in the body: a number from 400 to 599.
     pub(super) status: Option<u16>,
-    /// Tokens of the prompt: llama.cpp's `n_prompt_tokens`.
+    /// Number of tokens of the prompt: llama.cpp's `n_prompt_tokens`.
     pub(super) prompt_tokens: Option<u64>,
-    /// Tokens of the context window: llama.cpp's `n_ctx`.
+    /// Number of tokens of the context window: llama.cpp's `n_ctx`.
     pub(super) context_tokens: Option<u64>,
     /// Values of all members called `code`, `type` or the like, in lower case.
     pub(super) codes: Vec<String>,
-    /// Codes that are one word or number, and may be logged.
+    /// Codes that are a single word or number, and may be logged.
     pub(super) plain_codes: Vec<String>,
     /// MiniMax's `base_resp.status_code`, which is no HTTP status; 0 if there is none.
     pub(super) base_resp: u64,
-    /// Value of `details.error_code`, on which clients act.
+    /// Value of `details.error_code`, which some clients act on.
     pub(super) error_code: Option<String>,
-    /// True if the body is a web page.
+    /// True if the error body is a web page.
     pub(super) is_page: bool,
-    /// Time to wait before a retry, in milliseconds: Gemini sends no header.
+    /// Time to wait before a retry, in milliseconds; Gemini sends it in the body instead of a
+    /// header.
     pub(super) retry_after: Option<u64>,
-    /// Path at which the message was found.
+    /// Path at which the message was found; lower paths replace it.
     place: Option<JsonPath>,
-    /// Words of the server behind a router: OpenRouter's `metadata.raw`, Databricks'
+    /// Message of the server behind a router: OpenRouter's `metadata.raw`, Databricks'
     /// `external_model_error`.
     raw: String,
-    /// First sentence called `reason` or `param`: Elastic's and Xiaomi's, where the message says
-    /// little.
+    /// First sentence in a member called `reason` or `param`. Elastic and Xiaomi use these members,
+    /// and a vague message.
     reason: String,
     /// Name of the refused parameter, from a member called `param`.
     pub(super) parameter: Option<String>,
-    /// Sentences under names that nobody knows, among which routers hide the words of servers
-    /// behind them. They are only searched.
+    /// Sentences in members with unknown names, in which routers hide the messages of other
+    /// servers. Only searched, never shown.
     pub(super) rest: String,
 }
 
 impl ErrorBody {
-    /// Reads a whole body, the value of its `error`, or plain text.
+    /// Parses a whole error body, the value of its `error`, or plain text.
     pub(super) fn read(text: &str) -> Self {
         let text = words::bare(text);
         // One event of a stream, where a body was due.
@@ -136,13 +139,13 @@ impl ErrorBody {
         error_body
     }
 
-    /// Creates an error of a code alone, with a message made of it.
+    /// Creates an error from a code alone, with a message made of the code.
     pub(super) fn of_code(code: &str, message: String) -> Self {
         Self { message, codes: vec![code.to_owned()], ..Self::default() }
     }
 
-    /// Adds a text to the message, and cuts both at the limit: searches in longer texts would take
-    /// too long.
+    /// Adds a text to the message, and cuts both at the limit, because searches in longer texts
+    /// would be slow.
     fn append(&mut self, mut text: String) {
         for text in [&mut text, &mut self.message] {
             let end = words::beginning(text, MESSAGE_BYTES_MAX).len();
@@ -156,8 +159,8 @@ impl ErrorBody {
         }
     }
 
-    /// Reads a JSON body or, if it is none, plain text. `depth`: the number of objects that the
-    /// text stood in.
+    /// Parses a JSON body or, if the text is no JSON, plain text. `depth`: the number of objects
+    /// around the text.
     fn read_json(text: &str, depth: usize) -> Self {
         let mut error_body = Self::default();
         // A body that was cut off still says what came before the cut.
@@ -171,7 +174,7 @@ impl ErrorBody {
         error_body
     }
 
-    /// Reads an error inside a text, and returns its message.
+    /// Parses an error embedded in a string, and returns its message.
     fn merge(&mut self, text: &str, depth: usize) -> String {
         let inner = Self::read_json(text, depth);
         self.status = self.status.or(inner.status);
@@ -208,7 +211,8 @@ impl ErrorBody {
         Ok(())
     }
 
-    /// Takes a text that was found at `place`, unless there is a better one.
+    /// Sets the message to a text found at `place`, unless the current message has a better path.
+    /// The text may be embedded JSON.
     fn take(&mut self, text: &str, place: JsonPath) {
         let text = text.trim();
         if !self.is_better(text, place) {
@@ -223,7 +227,8 @@ impl ErrorBody {
         }
     }
 
-    /// Takes a text as the message, unless there is a better one, even if it looks like JSON.
+    /// Sets the message to a text found at `place`, unless the current message has a better path.
+    /// The text is not parsed as JSON.
     fn take_plain(&mut self, text: &str, place: JsonPath) {
         let text = text.trim();
         if self.is_better(text, place) {
@@ -280,8 +285,8 @@ impl ErrorBody {
         Ok(())
     }
 
-    /// Reads a member that nobody knows. Members that repeat the request, or what the model wrote
-    /// (Groq's `failed_generation`), are no part of the error.
+    /// Reads a member with an unknown name. Members that repeat the request or the model's output
+    /// (Groq's `failed_generation`) are ignored.
     fn other(
         &mut self,
         reader: &mut Reader<'_>,
@@ -328,7 +333,7 @@ impl ErrorBody {
         }
     }
 
-    /// Reads FastAPI's `detail`: a text, or a list of what is wrong at which place of the request.
+    /// Reads FastAPI's `detail`: a text, or a list of complaints with their paths in the request.
     fn detail(&mut self, reader: &mut Reader<'_>, place: JsonPath) -> Result<(), json::Error> {
         if reader.kind()? != ValueKind::Array {
             return self.value(reader, place);
@@ -386,7 +391,7 @@ impl ErrorBody {
         Ok(())
     }
 
-    /// Reads the error of a choice: OpenRouter reports an error in the middle of an answer there.
+    /// Reads the error in a choice, where OpenRouter reports an error in the middle of an answer.
     fn choices(&mut self, reader: &mut Reader<'_>, place: JsonPath) -> Result<(), json::Error> {
         if reader.kind()? != ValueKind::Array {
             reader.skip()?;
@@ -426,8 +431,8 @@ impl ErrorBody {
         Ok(())
     }
 
-    /// Reads the Messages API's `details`, of which only a word is taken: anything else could be a
-    /// credential.
+    /// Reads the Messages API's `details`. Only a single word is used, because anything else could
+    /// be a credential.
     fn details(&mut self, reader: &mut Reader<'_>, depth: usize) -> Result<(), json::Error> {
         if reader.kind()? != ValueKind::Object {
             return self.other(reader, "", depth);

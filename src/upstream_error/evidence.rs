@@ -1,9 +1,9 @@
-//! Evidence of what a refusal is about, if no wording of it is known: in the upstream's words and
-//! in the request that was sent.
+//! Detection of the refused part of a request from the error message and the request, for errors
+//! with unknown wordings.
 //!
-//! The strongest is a path that leads to something in the request; then a complaint that a text was
-//! wanted; then a name of the subject in the server's own words. Words that the server only repeats
-//! out of the request are none.
+//! The strongest evidence is a path in the message that leads to a part of the request; then a
+//! complaint that a text was expected; then a name of the part in the server's own words. Words
+//! that the server only quotes from the request do not count.
 
 mod echoes;
 
@@ -18,37 +18,37 @@ use crate::error::{Reason, Rejection};
 use crate::json;
 use crate::text::words;
 
-/// Maximum number of words of an error that are looked at for paths.
+/// Maximum number of words of an error that are examined as possible paths.
 const PATH_WORDS_MAX: usize = 16;
 
-/// Maximum number of paths that are followed in a request.
+/// Maximum number of paths from an error that are looked up in the request.
 const PATHS_MAX: usize = 4;
 
-/// Maximum number of steps of a path.
+/// Maximum number of steps (names and indices) of a path.
 const STEPS_MAX: usize = 16;
 
-/// Maximum number of steps of a path that may lead nowhere: validators name branches and types
-/// within it.
+/// Maximum number of steps of a path that need not exist in the request: validators add names of
+/// branches and types.
 const UNKNOWN_STEPS_MAX: usize = 4;
 
-/// Names that validators write in front of a path.
+/// Names that validators write before a path.
 const ROOTS: [&str; 7] = ["body", "params", "parameter", "parameters", "request", "loc", "$"];
 
-/// Strength of the evidence that an upstream asks for a change, the strongest first.
+/// Strength of the evidence that an upstream demands a change, strongest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Evidence {
-    /// A path leads to the subject of the change.
+    /// Path in the error message that leads to the part which the change affects.
     Path,
-    /// The server wants a text, and the change makes one.
+    /// Complaint that a text was expected, for a change that produces a text.
     Form,
-    /// The server's words name the subject of the change.
+    /// Name of the part which the change affects, in the server's own words.
     Name,
 }
 
-/// Finds the changes that a refusal may ask for, those first that lose least; in strict mode those
-/// that lose nothing. `sent` is the request that was refused, as JSON: it is read a bounded number
-/// of times. Where it is gone, a path is believed that could be one of a request, and so is a name
-/// outside of quotations: a later request must decide.
+/// Returns the changes that a refusal may demand, ordered from the smallest loss. In strict mode,
+/// only changes without loss are returned. `sent` is the refused request as JSON, which is read a
+/// bounded number of times. If the request is gone, any plausible path is believed, and so is a
+/// name outside of quotations; a later request must confirm the change.
 pub(crate) fn changes(
     rejection: &Rejection,
     sent: Option<&str>,
@@ -99,18 +99,20 @@ pub(crate) fn changes(
     found.into_iter().map(|(_, evidence, change)| (evidence, change)).collect()
 }
 
-/// Returns true if no change of the request mends the error, such as a full window or an empty
-/// account.
+/// Returns true if no change of the request avoids the error, such as a full context window or an
+/// empty account.
 pub(crate) fn is_final(rejection: &Rejection) -> bool {
     is_hopeless(rejection) || is_vetoed(rejection, &own_words(&rejection.message))
 }
 
-/// Returns true if the words or codes of an error are of what no change of the request mends.
+/// Returns true if the message or codes of an error belong to a problem that no change of the
+/// request solves.
 fn is_vetoed(rejection: &Rejection, own: &str) -> bool {
     VETOES.any(own) || rejection.codes.iter().any(|code| VETOES.any(&code.to_ascii_lowercase()))
 }
 
-/// Returns true if no change of the request could help, or if its client will change it.
+/// Returns true if no change of the request could help, or if the client will change the request
+/// itself.
 fn is_hopeless(rejection: &Rejection) -> bool {
     let is_final = |reason: &Reason| {
         matches!(
@@ -140,10 +142,10 @@ fn is_hopeless(rejection: &Rejection) -> bool {
     is_of_server || is_of_clients || rejection.reasons.iter().any(is_final)
 }
 
-/// Path in the request: names, and `*` for positions.
+/// Path in the request: names, and `*` for array indices.
 type Path = Vec<String>;
 
-/// Returns the paths that an error names and that lead somewhere in the request.
+/// Returns the paths in an error that exist in the request.
 fn paths(rejection: &Rejection, sent: Option<&str>) -> Vec<Path> {
     let follow = |path| sent.map_or_else(|| unresolved(path), |sent| resolved(path, sent));
     let parameter = rejection.parameter.as_deref().and_then(follow);
@@ -151,7 +153,7 @@ fn paths(rejection: &Rejection, sent: Option<&str>) -> Vec<Path> {
     parameter.into_iter().chain(in_words).take(PATHS_MAX).collect()
 }
 
-/// Returns the words of an error that look like paths, and are not the request's own.
+/// Returns the words of an error that look like paths, and are not quoted from the request.
 fn paths_in<'m>(message: &'m str, sent: Option<&'m str>) -> impl Iterator<Item = &'m str> {
     let is_separator = |letter: char| {
         letter.is_whitespace()
@@ -173,7 +175,7 @@ fn paths_in<'m>(message: &'m str, sent: Option<&'m str>) -> impl Iterator<Item =
     })
 }
 
-/// Returns the steps of a path, without the names that validators write in front of it.
+/// Returns the steps of a path, without the names that validators write before it.
 fn steps(path: &str) -> impl Iterator<Item = &str> {
     let steps = path.split(['.', '[', ']', '/', '\'', '"']).filter(|step| !step.is_empty());
     let mut steps = steps.take(STEPS_MAX).peekable();
@@ -183,7 +185,7 @@ fn steps(path: &str) -> impl Iterator<Item = &str> {
     steps
 }
 
-/// Returns a path of a request that is gone, which may lead nowhere.
+/// Returns a path without resolving it, because the request is gone.
 fn unresolved(path: &str) -> Option<Path> {
     let name = |step: &str| match step.bytes().all(|byte| byte.is_ascii_digit()) {
         true => "*".to_owned(),
@@ -193,8 +195,8 @@ fn unresolved(path: &str) -> Option<Path> {
     (!found.is_empty()).then_some(found)
 }
 
-/// Returns the part of a path that leads somewhere in the request; `None` if its beginning leads
-/// nowhere.
+/// Returns the beginning of a path that exists in the request; `None` if even the first step does
+/// not exist.
 fn resolved(path: &str, sent: &str) -> Option<Path> {
     let (mut value, mut found, mut unknown) = (sent, Path::new(), 0usize);
     let mut steps = steps(path).peekable();
@@ -228,8 +230,8 @@ fn resolved(path: &str, sent: &str) -> Option<Path> {
     (!found.is_empty()).then_some(found)
 }
 
-/// Returns true if a path leads to the subject of a row, or into it. Where a text was wanted, it
-/// may also lead to a value that has the subject as a part.
+/// Returns true if a path leads to the part that a row affects, or into it. If a text was expected,
+/// the path may also lead to a value that contains the part.
 fn leads_to(path: &Path, row: &Row, wants_text: bool) -> bool {
     // A complaint of one part of a list does not ask for a text in place of the list.
     let is_list = row.makes_text && row.loss == Loss::Nothing;
@@ -244,13 +246,13 @@ fn leads_to(path: &Path, row: &Row, wants_text: bool) -> bool {
     })
 }
 
-/// Returns true if the server's own words name the subject of a row.
+/// Returns true if the server's own words name the part that a row affects.
 fn is_named(row: &Row, echoes: &mut Echoes<'_>) -> bool {
     listed(row.names).any(|name| name.split(" & ").all(|part| echoes.names(part)))
         && (row.lacks.is_empty() || listed(row.lacks).any(|word| echoes.refuses(word)))
 }
 
-/// Returns the entries of a row's list.
+/// Returns the entries of a list in a row.
 fn listed(list: &'static str) -> impl Iterator<Item = &'static str> {
     list.split(" | ").filter(|entry| !entry.is_empty())
 }

@@ -1,16 +1,16 @@
-//! Hides an upstream's credential, which Creole knows, where an error quotes it in whatever form.
-//! Whoever debugs a server prints the header as it came, its beginning, or the base64 of a pair of
-//! name and password.
+//! Removal of an upstream's credential, which Creole knows, from error messages. Servers may quote
+//! the header as it came, its beginning, or the base64 of a name and password.
 
 use crate::text::base64::encode;
 use crate::text::words;
 
-/// Number of a credential's letters in a row that count as a quotation of it; fewer are a word.
+/// Minimum number of consecutive characters of a credential that count as a quotation; fewer are an
+/// ordinary word.
 const RUN: usize = 12;
 
-/// Replaces each quotation of these credentials by `***`: whole or in part, reversed, in
-/// hexadecimal or base64 digits (behind anything, such as `Bearer ` or `user:`), with percent
-/// signs, in small or capital letters.
+/// Replaces each quotation of these credentials by `***`. Detects the whole credential or a part,
+/// reversed, in hexadecimal or base64 (with any prefix, such as `Bearer ` or `user:`),
+/// percent-encoded, in lower or upper case.
 pub(crate) fn hide<'c>(message: &mut String, credentials: impl Iterator<Item = &'c str>) {
     let mut views = Vec::new();
     let mut marked = vec![false; message.len()];
@@ -30,16 +30,16 @@ pub(crate) fn hide<'c>(message: &mut String, credentials: impl Iterator<Item = &
     }
 }
 
-/// Text in the form in which it is compared.
+/// Text in a normal form for comparisons.
 struct View {
-    /// Letters of the text: in lower case, and with one alphabet of base64.
+    /// Bytes of the text: in lower case, and with one alphabet of base64.
     letters: Vec<u8>,
-    /// Offset in the text of each letter.
+    /// Offset in the original text, for each byte.
     places: Vec<usize>,
 }
 
 impl View {
-    /// Creates the view of a text. `decodes`: percent signs are decoded.
+    /// Creates the normal form of a text. `decodes`: percent signs are decoded.
     fn of(text: &str, decodes: bool) -> Self {
         let mut view = Self { letters: Vec::new(), places: Vec::new() };
         let mut rest = text.as_bytes().iter();
@@ -60,7 +60,7 @@ impl View {
         }
     }
 
-    /// Marks the places of the text that have a part of the pattern.
+    /// Marks the bytes of the text that match a part of the pattern.
     fn mark(&self, pattern: &[u8], marked: &mut [bool]) {
         let run = RUN.min(pattern.len());
         if run == 0 {
@@ -82,8 +82,8 @@ impl View {
     }
 }
 
-/// Returns the text with `***` for each word that is marked, even in part: a digit or two at either
-/// end of base64 belong to the neighbouring bytes.
+/// Returns the text with `***` in place of each word that is marked, even partly. The digits at
+/// either end of base64 also belong to neighbouring bytes.
 fn without_marked(text: &str, marked: &[bool]) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -118,7 +118,7 @@ fn folded(letter: u8) -> u8 {
     }
 }
 
-/// Returns a credential in all forms, each as [`View`] has it.
+/// Returns a credential in all forms in which it may be quoted, in the normal form of [`View`].
 fn patterns(credential: &[u8]) -> Vec<Vec<u8>> {
     let plain: Vec<u8> = credential.iter().copied().map(folded).collect();
     let reversed = plain.iter().rev().copied().collect();
@@ -133,7 +133,7 @@ fn patterns(credential: &[u8]) -> Vec<Vec<u8>> {
     all
 }
 
-/// Returns the base64 digits of all whole groups of three bytes.
+/// Returns the base64 digits of all complete groups of three bytes.
 fn base64_of_groups(bytes: &[u8]) -> Vec<u8> {
     let whole = bytes.len().saturating_sub(bytes.len() % 3);
     encode(bytes.get(..whole).unwrap_or_default()).bytes().map(folded).collect()

@@ -1,12 +1,12 @@
-//! Errors that say that a model cannot see one image.
+//! Detection of errors about a single image that a model cannot process, or about too many images.
 
 use super::quoted::own_words;
 use super::wordings::{FETCHING, FOR_MORE, ONE_IMAGE, Part, SPOILT_IMAGE, TAKEN_IMAGES};
 use crate::model::request_context::RequestContext;
 use crate::text::words;
 
-/// Returns true if an upstream's error message says that it does not take one of the images, or so
-/// many, in whatever words. `parameter`: the parameter that the error names beside it.
+/// Returns true if an error message refuses one of the images, or their number. `parameter`: the
+/// parameter that the error names in a separate member.
 pub(super) fn is_one_image(
     message: &str,
     parameter: Option<&str>,
@@ -30,13 +30,12 @@ pub(super) fn is_one_image(
         && ONE_IMAGE.has(Part::Refusal, &text)
 }
 
-/// Number of bytes before an address that belong to its clause, and number of bytes around it that
-/// are about it.
+/// Number of bytes before a URL that belong to the same clause, and around a URL that refer to it.
 const CLAUSE_BYTES: usize = 48;
 const AROUND_BYTES: usize = 240;
 
-/// Returns true if a message says that something could not be fetched from a host. A link to a
-/// server's own page does not count.
+/// Returns true if a message says that a file could not be fetched from a host. A link to a
+/// server's documentation does not count.
 fn fails_at(text: &str, host: &str) -> bool {
     words::names(text, host).any(|at| {
         let (before, behind) = text.split_at_checked(at).unwrap_or_default();
@@ -53,8 +52,8 @@ fn ending(text: &str, bytes: usize) -> &str {
     (start..=text.len()).find_map(|start| text.get(start..)).unwrap_or_default()
 }
 
-/// Returns true if the text names an image, and not `generate_image`, `gpt-image-1`, `image_gen` or
-/// `Imagen`.
+/// Returns true if the text names an image. Names such as `generate_image`, `gpt-image-1`,
+/// `image_gen` or `Imagen` do not count.
 fn names_image(text: &str) -> bool {
     const BEHIND: [&str; 8] = ["url", "_url", "data", "_data", "size", "_size", "_file", "config"];
     words::places(text, "image").any(|at| {

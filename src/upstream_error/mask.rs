@@ -1,9 +1,10 @@
-//! Credentials in messages: `Incorrect API key provided: sk-…` comes from the most used API there
-//! is. Whatever looks like one becomes `***` before a client or a log sees it.
+//! Masking of unknown credentials in error messages, such as OpenAI's
+//! `Incorrect API key provided: sk-…`. Text that looks like a credential becomes `***` before a
+//! client or a log gets it.
 
 use crate::text::words;
 
-/// Prefixes of the keys of known providers.
+/// Prefixes of API keys of known providers.
 const PREFIXES: &[&str] = &[
     "sk-",
     "sk_",
@@ -27,7 +28,7 @@ const PREFIXES: &[&str] = &[
     "eyj",
 ];
 
-/// Words behind which a credential stands.
+/// Words after which a credential is expected.
 const STRONG: &[&str] = &[
     "apikey",
     "api_key",
@@ -45,7 +46,7 @@ const STRONG: &[&str] = &[
     "basic",
 ];
 
-/// Words before `key` and `token` that make these mean a credential.
+/// Words before `key` and `token` by which these mean a credential.
 const QUALIFIERS: &[&str] = &[
     "api",
     "access",
@@ -61,11 +62,11 @@ const QUALIFIERS: &[&str] = &[
     "provided",
 ];
 
-/// Number of words that are searched for a credential behind such a word: `Incorrect API key
-/// provided: …`.
+/// Number of words after an announcing word that are searched for a credential:
+/// `Incorrect API key provided: …`.
 const REACH: u8 = 3;
 
-/// Returns the text with everything replaced that looks like a credential.
+/// Returns the text with `***` in place of everything that looks like a credential.
 pub(super) fn masked(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -107,7 +108,7 @@ fn is_word(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | '*' | '.' | '+' | '~' | '/')
 }
 
-/// Returns true if a word begins like a key of a known provider, also inside a path.
+/// Returns true if a word begins like an API key of a known provider, even inside of a path.
 fn looks_like_key(word: &str) -> bool {
     word.split('/').any(begins_like_key)
 }
@@ -121,8 +122,8 @@ fn begins_like_key(word: &str) -> bool {
     word.len() > longest_word
 }
 
-/// Returns true if a word may be a key by its place, and by not being a word of a language. `sure`:
-/// the words before it surely announce a credential.
+/// Returns true if a word may be an API key, by its position and because it is no natural word.
+/// `sure`: the words before it certainly announce a credential.
 fn could_be_key(word: &str, sure: bool) -> bool {
     // "You can find your API key at https://…"
     if word.starts_with("//") {

@@ -1,4 +1,4 @@
-//! The meaning of an error's codes, numbers and words together, whatever status it has.
+//! Interpretation of an error by its codes, numbers and message together, regardless of its status.
 
 use super::error_body::ErrorBody;
 use super::wordings::{
@@ -13,7 +13,7 @@ use crate::headers::time::duration;
 use crate::model::request_context::RequestContext;
 use crate::text::words;
 
-/// HTTP statuses that codes stand for.
+/// HTTP statuses that error codes stand for.
 static STATUSES: [(u16, &Wordings); 9] = [
     (400, &CODES_400),
     (401, &CODES_401),
@@ -26,21 +26,21 @@ static STATUSES: [(u16, &Wordings); 9] = [
     (504, &CODES_504),
 ];
 
-/// Maximum number of bytes of a text that says only that a path is not there.
+/// Maximum length of a text that says nothing but that a path does not exist, in bytes.
 const NO_PATH_BYTES_MAX: usize = 500;
 
-/// Maximum number of bytes of a message that are taken for the server's own words. A longer text
-/// quotes something.
+/// Maximum length of a message that is assumed to have only the server's own words, in bytes. A
+/// longer message quotes other text.
 const OWN_WORDS_BYTES_MAX: usize = 512;
 
-/// Maximum number of bytes of a text that says only that a model is not there, or that TLS is
-/// wanted.
+/// Maximum length of a text that says nothing but that a model does not exist, or that TLS is
+/// expected, in bytes.
 const MODEL_BYTES_MAX: usize = 200;
 
 impl ErrorBody {
-    /// Returns true if a server that reports a fault of its own says that the conversation is too
-    /// long: llama.cpp finds it out while it answers, and routers have a status of their own for
-    /// the words of another server. A server that loads, or has no memory, may name a window too.
+    /// Returns true if an error with the status of a server fault says that the conversation is too
+    /// long. llama.cpp detects this only while it answers, and routers replace the status of other
+    /// servers. Servers that are loading or out of memory may also mention a window.
     pub(super) fn is_too_long(&self) -> bool {
         let text = window::lowered(&self.message);
         self.has_code(&WINDOW_CODES)
@@ -61,13 +61,13 @@ impl ErrorBody {
         || self.has_code(&INVALID_PROMPT_CODES) && INVALID_PROMPT.any(&self.message)
     }
 
-    /// Returns true if the error is a limit of a minute, whatever its code says.
+    /// Returns true if the error is a rate limit per minute, whatever its code states.
     pub(super) fn is_limited(&self) -> bool {
         LIMITED.any(&self.own_words())
     }
 
-    /// Returns true if the body is too large in bytes. Fewer tokens, or fewer bytes of one image,
-    /// would be another matter.
+    /// Returns true if the request body has too many bytes. Too many tokens, or an image that is
+    /// too large, do not count.
     pub(super) fn is_too_large(&self) -> bool {
         TOO_LARGE.says(&self.own_words())
     }
@@ -78,8 +78,8 @@ impl ErrorBody {
         self.has_code(&MODEL_CODES) || text.len() <= MODEL_BYTES_MAX && UNKNOWN_MODEL.any(&text)
     }
 
-    /// Returns true if a server says only that a path is not there: a page of a router, or nothing
-    /// at all.
+    /// Returns true if the error says nothing but that a path does not exist: a page of a router,
+    /// or an empty body.
     pub(super) fn is_no_path(&self, model: &str) -> bool {
         // No server tells of a model on a page.
         if self.is_page {
@@ -104,21 +104,21 @@ impl ErrorBody {
                 || NO_PATH.any(&text))
     }
 
-    /// Returns true if the error says that a path is not there, with a status that says nothing: LM
-    /// Studio's is 200.
+    /// Returns true if the error says that a path does not exist, with an unrelated status such as
+    /// LM Studio's 200.
     pub(super) fn names_no_path(&self) -> bool {
         let text = super::without_quotes(&self.message);
         text.len() <= NO_PATH_BYTES_MAX && NO_PATH.any(&text) && !OF_MODEL.any(&text)
     }
 
-    /// Returns true if a server that waits for TLS got HTTP without it.
+    /// Returns true if the server expects TLS, and got plain HTTP.
     pub(super) fn wants_tls(&self) -> bool {
         let text = self.own_words();
         text.len() <= MODEL_BYTES_MAX && WANTS_TLS.any(&text)
     }
 
-    /// Returns true if a status for what is not there is about the model: the sentence names it, as
-    /// vLLM's does.
+    /// Returns true if an error with the status 404 is about the model, whose name is in the
+    /// message, as with vLLM.
     pub(super) fn lacks_model(&self) -> bool {
         let text = self.own_words();
         let says = text.len() <= MODEL_BYTES_MAX
@@ -127,8 +127,8 @@ impl ErrorBody {
         says || self.is_unknown_model()
     }
 
-    /// Returns true if there is no credit left, with the status of a rate limit or of a wrong
-    /// request. No waiting helps here.
+    /// Returns true if the account has no credit left, although the status is that of a rate limit
+    /// or a bad request. Waiting does not help.
     pub(super) fn is_unpaid(&self) -> bool {
         // `insufficient_quota`, `insufficient_user_quota`, `insufficient_balance`
         let lacks = |code: &String| {
@@ -151,7 +151,8 @@ impl ErrorBody {
                 && !words::has(&text, "try again")
     }
 
-    /// Returns the message up to where it may quote a request or an answer, in lower case.
+    /// Returns the beginning of the message up to the first possible quotation of a request or
+    /// answer, in lower case.
     fn own_words(&self) -> String {
         let text = words::beginning(&self.message, OWN_WORDS_BYTES_MAX);
         let end = text.bytes().position(|byte| matches!(byte, b'{' | b'\n'));
@@ -163,14 +164,14 @@ impl ErrorBody {
         self.codes.iter().any(|code| codes.lists(code))
     }
 
-    /// Returns true if the key is wrong, which Google and xAI call a bad request.
+    /// Returns true if the API key is wrong, which Google and xAI report as a bad request.
     pub(super) fn is_bad_key(&self) -> bool {
         let text = self.message.to_ascii_lowercase();
         self.has_code(&KEY_CODES)
             || BAD_KEY.phrases(Part::Alone).any(|start| text.starts_with(start))
     }
 
-    /// Returns true if one image, or their number, is refused.
+    /// Returns true if the error refuses one image, or the number of images.
     pub(super) fn is_one_image(&self, status: u16, context: &RequestContext) -> bool {
         let parameter = self.parameter.as_deref();
         if status == 415 {
@@ -201,7 +202,7 @@ impl ErrorBody {
         Some(self.retry_after.or_else(complaint)?.div_ceil(1_000))
     }
 
-    /// Returns the status that a code stands for, where no number does.
+    /// Returns the status that the error's code stands for, if the error has no numeric status.
     pub(super) fn status_of_codes(&self) -> Option<u16> {
         let of_minimax = match self.base_resp {
             1001 => Some(504),
@@ -220,7 +221,7 @@ impl ErrorBody {
             .or_else(|| self.codes.iter().find_map(|code| status_of(code)))
     }
 
-    /// Returns true if the error goes away only when somebody pays, although SDKs retry its status.
+    /// Returns true if the error remains until somebody pays, although SDKs retry its status.
     pub(super) fn is_permanent(&self) -> bool {
         matches!(self.base_resp, 1008 | 2056)
     }

@@ -1,6 +1,6 @@
-//! Errors of a request that Claude Code mends by itself and sends again, in the words by which it
-//! knows them. The upstream names what Creole made of the request; the error names to all clients
-//! what they have sent.
+//! Detection of errors that Claude Code repairs by itself, by changing and resending the request.
+//! The client's error names the parts of the client's request, while the upstream's message names
+//! parts of Creole's request.
 
 use super::number_beside::leading_number;
 use super::wordings::{
@@ -10,8 +10,8 @@ use crate::error::Reason;
 use crate::model::request_context::RequestContext;
 use crate::text::words;
 
-/// Returns the reasons in an error with status 400 that are about members that Claude Code mends by
-/// itself.
+/// Returns the reasons in an error with status 400 that are about members that Claude Code changes
+/// by itself.
 pub(super) fn reasons(message: &str, text: &str, context: &RequestContext) -> Vec<Reason> {
     if CLIENTS_WORDS.any(text) {
         return vec![Reason::ClientsWords];
@@ -28,7 +28,7 @@ pub(super) fn reasons(message: &str, text: &str, context: &RequestContext) -> Ve
     reasons
 }
 
-/// Returns the position, among the client's `tools`, of the tool whose schema is refused.
+/// Returns the position of the tool whose schema is refused, among the client's `tools`.
 fn place_of_tool(message: &str, text: &str, context: &RequestContext) -> Option<usize> {
     if !TOOL_SCHEMA.says(text) {
         return None;

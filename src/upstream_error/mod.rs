@@ -1,8 +1,8 @@
-//! Errors of upstreams, read once into a [`Rejection`].
+//! Interpretation of upstream errors: each error body is parsed once into a [`Rejection`].
 //!
-//! Clients act on status and `error.type` (retry or not), and on a few wordings: Claude Code
-//! compacts a conversation when it reads `prompt is too long`, and mends some requests. The
-//! upstream's own `type` and `code` are read only where the status alone says too little.
+//! Clients act on the status and `error.type` (retry or not), and on a few phrases: Claude Code
+//! compacts a conversation when it reads `prompt is too long`, and repairs some requests by itself.
+//! The upstream's own `type` and `code` are used only where the status alone is ambiguous.
 //!
 //! ```text
 //! body ─▶ error_body: message, codes, numbers ─▶ status that it should have had ─▶ reasons ─▶ Rejection
@@ -42,8 +42,8 @@ use wordings::{
     MODEL_ERROR_CODES, NO_IMAGES, PASSING, REASONING_UNREAD, SYSTEM_ROLE, UNREAD_CODES, Wordings,
 };
 
-/// Returns a message in lower case and without quotes, of which each vendor has its own. The text
-/// that it quotes of the request is left out.
+/// Returns a message in lower case, without quotation marks (vendors use different ones) and
+/// without text quoted from the request.
 fn without_quotes(message: &str) -> String {
     // As pydantic quotes what it got.
     let ends = ["'input': {", "'input': ["].into_iter().filter_map(|it| words::find(message, it));
@@ -53,15 +53,15 @@ fn without_quotes(message: &str) -> String {
     text
 }
 
-/// Reads an error body of the upstream.
+/// Reads an error body of the upstream, and returns the error for the client.
 #[must_use]
 pub(crate) fn from_upstream(status: u16, body: &[u8], context: &RequestContext) -> Error {
     let error_body = ErrorBody::read(&String::from_utf8_lossy(body));
     Error::rejected(read(status, &error_body, context))
 }
 
-/// Returns the `stop_reason` if an error body with this status is an answer without content: a
-/// content filter refused the prompt, or `max_tokens` is too low for a word.
+/// Returns the `stop_reason` for an error that counts as an answer without content. A content
+/// filter refused the prompt, or `max_tokens` is too low for a single word.
 #[must_use]
 pub(crate) fn stop_reason(status: u16, error: &Error) -> Option<StopReason> {
     let stop_reason = error.rejection()?.stop_reason()?;
@@ -71,7 +71,8 @@ pub(crate) fn stop_reason(status: u16, error: &Error) -> Option<StopReason> {
     is_answer.then_some(stop_reason)
 }
 
-/// Returns the error of an upstream that does not have a model, if the body is about that.
+/// Returns the error for an upstream that does not have the requested model, if the body is about
+/// that.
 #[must_use]
 pub(crate) fn unknown_model(body: &[u8]) -> Option<Error> {
     let error_body = ErrorBody::read(&String::from_utf8_lossy(body));
@@ -80,15 +81,15 @@ pub(crate) fn unknown_model(body: &[u8]) -> Option<Error> {
         .then(|| Error::rejected(read(404, &error_body, &RequestContext::default())))
 }
 
-/// Reads an error object where an answer should be: in a 200 body, in a chunk, or as the data of an
-/// `error` event. `object` is the whole object, or the value of `error`, or no JSON at all.
+/// Reads an error object in place of an answer: in a 200 body, in a chunk, or as the data of an
+/// `error` event. `object` is the whole object, the value of `error`, or no JSON at all.
 #[must_use]
 pub(crate) fn from_object(object: &str, context: &RequestContext) -> Error {
     reported(object, context, false)
 }
 
-/// Reads an error object in the middle of an answer. Its address is the right one: content came
-/// from there.
+/// Reads an error object in the middle of an answer. The upstream's address is certainly right,
+/// because content came from there.
 #[must_use]
 pub(crate) fn after_content(object: &str, context: &RequestContext) -> Error {
     reported(object, context, true)
@@ -126,7 +127,7 @@ fn reported(object: &str, context: &RequestContext, has_content: bool) -> Error 
     error
 }
 
-/// Makes an error of which the upstream gives a code alone.
+/// Creates an error for which the upstream sends only a code.
 #[must_use]
 pub(crate) fn of_code(code: &str, message: String, context: &RequestContext) -> Error {
     let error_body = ErrorBody::of_code(code, message);
@@ -134,7 +135,7 @@ pub(crate) fn of_code(code: &str, message: String, context: &RequestContext) -> 
     Error::rejected(read(status, &error_body, context))
 }
 
-/// Reads the error of an upstream. Nothing else looks at its words.
+/// Reads the error of an upstream. No other code examines the error's message.
 fn read(status: u16, error_body: &ErrorBody, context: &RequestContext) -> Rejection {
     let status = mended_status(status, error_body, context);
     let mut message = mask::masked(&error_body.message);
@@ -153,7 +154,7 @@ fn read(status: u16, error_body: &ErrorBody, context: &RequestContext) -> Reject
     }
 }
 
-/// Returns the status that an error should have had.
+/// Returns the status that the upstream should have sent for an error.
 fn mended_status(status: u16, error_body: &ErrorBody, context: &RequestContext) -> u16 {
     let says = |wordings: &Wordings| wordings.says(&without_quotes(&error_body.message));
     match status {
@@ -228,7 +229,7 @@ fn reasons(
     reasons
 }
 
-/// Returns the reason if the reasoning of this conversation cannot be read.
+/// Returns the reason if the upstream cannot read the reasoning in the conversation's history.
 fn unread_reasoning(
     error_body: &ErrorBody,
     message: &str,

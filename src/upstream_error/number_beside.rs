@@ -1,4 +1,4 @@
-//! Numbers that stand beside the words of an error.
+//! Search for numbers beside given words of an error message.
 
 use crate::text::words;
 
@@ -19,7 +19,7 @@ pub(super) fn number_after(text: &str, word: &str) -> Option<u64> {
     })
 }
 
-/// Returns the number that stands directly before `word`: `5000 in the messages`.
+/// Returns the number directly before `word`: `5000 in the messages`.
 pub(super) fn number_before(text: &str, word: &str) -> Option<u64> {
     words::places(text, word).find_map(|at| {
         let before = words::trim_end(text.get(..at)?, b" (`'");
@@ -28,7 +28,7 @@ pub(super) fn number_before(text: &str, word: &str) -> Option<u64> {
     })
 }
 
-/// Returns the number that a text begins with.
+/// Returns the number at the start of a text.
 pub(super) fn leading_number(text: &str) -> Option<u64> {
     let end = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
     text.get(..end)?.parse().ok()

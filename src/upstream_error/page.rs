@@ -1,25 +1,26 @@
-//! Bodies that are no JSON: pages and plain text.
+//! Error bodies that are no JSON: web pages and plain text.
 
 use super::wordings::DOWN;
 use crate::text::words;
 
-/// Maximum number of characters of a page that are shown.
+/// Maximum number of characters of a web page that are shown to the client.
 const CHARS_MAX: usize = 200;
 
-/// Number of words at the beginning of a page, its title, that may have a status.
+/// Number of words at the beginning of a page (its title) that are searched for a status.
 const FIRST_WORDS: usize = 8;
 
-/// Maximum number of bytes of a page that are read: pages begin with their styles.
+/// Maximum number of bytes of a page that are read, because pages begin with long style sheets.
 const BYTES_MAX: usize = 32 << 10;
 
-/// Returns true if a text is a page of HTML: errors of libraries begin with `<` as well.
+/// Returns true if a text is an HTML page. A `<` at the start is not enough, since errors of
+/// libraries begin with it, too.
 pub(crate) fn is_page(text: &str) -> bool {
     let text = words::bare(text);
     words::begins(text, "<!doctype") || words::begins(text, "<html")
 }
 
-/// Returns true if a page is that of a server that is down for a while: its words begin with such a
-/// status, or say so.
+/// Returns true if a page belongs to a server that is down temporarily, by a status in its first
+/// words or by its text.
 pub(super) fn is_passing(words: &str) -> bool {
     let mut first = words.split(|letter: char| !letter.is_ascii_alphanumeric());
     first.by_ref().filter(|word| !word.is_empty()).take(FIRST_WORDS).any(|word| {
@@ -27,7 +28,7 @@ pub(super) fn is_passing(words: &str) -> bool {
     }) || DOWN.any(&words.to_ascii_lowercase())
 }
 
-/// Returns the beginning of a text without markup, on one line.
+/// Returns the beginning of a web page without markup, on one line.
 pub(super) fn text_of(text: &str) -> String {
     let mut words = String::new();
     let mut rest = words::beginning(text, BYTES_MAX);
@@ -84,7 +85,7 @@ fn replaced(text: &str, entity: &str, letter: &str) -> String {
     out
 }
 
-/// Returns the text behind a tag, and behind all of a script or style.
+/// Returns the text behind a tag. Skips the content of scripts and styles.
 fn after_tag(inside: &str) -> &str {
     let end =
         |mark: &str, text: &'_ str| words::find(text, mark).map(|at| at.saturating_add(mark.len()));

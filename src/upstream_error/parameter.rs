@@ -1,5 +1,5 @@
-//! Errors that say that a model or server does not take a parameter of the request, or this value
-//! of it. Clients send their settings with each request, so it would refuse them all.
+//! Detection of errors about a parameter of the request, or its value, that the upstream does not
+//! support. Clients send their settings with each request, so every request would be refused.
 
 use super::wordings::{
     ALWAYS_THINKS, BEFORE_PARAMETER, EFFORT, NEVER_THINKS, NO_ENCRYPTION, PARAMETER, Part, TAKEN,
@@ -11,7 +11,7 @@ use crate::text::words;
 
 const NAMED_EFFORT: Reason = Reason::Effort { taken: Vec::new(), names_value: false };
 
-/// Parameters as servers name them, in lower case, and the reason for each.
+/// Names of parameters in error messages, in lower case, with the reason for each.
 static NAMES: [(&[&str], Reason); 14] = [
     (&["max_tokens", "max_completion_tokens"], Reason::Parameter(Parameter::MaxTokensField)),
     (&["reasoning_effort", "reasoning.effort", "output_config.effort"], NAMED_EFFORT),
@@ -39,7 +39,8 @@ static NAMES: [(&[&str], Reason); 14] = [
     (&["max_output_tokens"], Reason::Parameter(Parameter::OutputLimit)),
 ];
 
-/// Parameters that are plain words, too: they count only where they stand as parameters do.
+/// Names of parameters that are ordinary words, too. They count only at positions where a parameter
+/// is named.
 static WORDS: [(&[&str], Reason); 6] = [
     (&["stop"], Reason::Parameter(Parameter::Stop)),
     (&["thinking"], Reason::Parameter(Parameter::ThinkingSwitch)),
@@ -49,11 +50,11 @@ static WORDS: [(&[&str], Reason); 6] = [
     (&["phase"], Reason::Parameter(Parameter::Phase)),
 ];
 
-/// Beginnings of paths that go on with the name of a member.
+/// Beginnings of paths that end with the name of a different member.
 const OTHER_PATHS: [&str; 2] = ["messages.", "tools."];
 
-/// Returns the parameter that an upstream's error message refuses. `parameter`: the name that
-/// stands beside the message.
+/// Returns the parameter that an upstream's error message refuses. `parameter`: the name that the
+/// error states in a separate member.
 pub(super) fn refused_parameter(message: &str, parameter: Option<&str>) -> Option<Reason> {
     let complaint = python::complaint(message);
     let message = complaint.as_deref().unwrap_or(message).to_ascii_lowercase();
@@ -118,8 +119,8 @@ fn is_name_byte(byte: &u8) -> bool {
     words::is_name_byte(*byte)
 }
 
-/// Returns the place at which a parameter is named: alone or behind `body.`, and not within another
-/// name or path.
+/// Returns the position of a parameter's name: alone or after `body.`, and not within another name
+/// or path.
 fn place(text: &str, name: &str) -> Option<usize> {
     places(text, name).next()
 }
@@ -132,8 +133,8 @@ fn places(text: &str, name: &str) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Returns the place at which `name`, a plain word, stands in quotes or in the place of a
-/// parameter.
+/// Returns the position of `name`, an ordinary word, in quotes or at a position where a parameter
+/// is named.
 fn place_of_word(text: &str, name: &str) -> Option<usize> {
     places(text, name).find(|at| {
         let (before, behind) = text.split_at_checked(*at).unwrap_or_default();
@@ -148,7 +149,7 @@ fn place_of_word(text: &str, name: &str) -> Option<usize> {
     })
 }
 
-/// Returns true if a parameter is named with a value: `max_tokens (64000)`.
+/// Returns true if the parameter's name is followed by a number: `max_tokens (64000)`.
 fn is_beside_number(text: &str, at: usize) -> bool {
     let behind = text.get(at..).unwrap_or_default();
     let rest =
@@ -157,7 +158,7 @@ fn is_beside_number(text: &str, at: usize) -> bool {
         .starts_with(|letter: char| letter.is_ascii_digit())
 }
 
-/// Returns the values at which a model thinks, of those that are listed.
+/// Returns the effort values in a list of allowed values, without those that disable thinking.
 fn efforts(taken: &str) -> Vec<&'static str> {
     let until = TAKEN_UNTIL.first_place(taken).unwrap_or(taken.len());
     let listed = words::beginning(taken, until);

@@ -1,4 +1,4 @@
-//! Finds the part of a request that an upstream refuses, by the upstream's words.
+//! Detection of the part of a request that an upstream refuses, from the error message.
 
 use super::wordings::{
     NO_DOCUMENTS, NO_IMAGES, PAIRING, REASONING, RESPONSE_FORMAT, STREAM_OPTIONS,
@@ -8,12 +8,12 @@ use crate::error::Reason;
 use crate::model::request_context::RequestContext;
 use crate::text::words;
 
-/// Status of an error in an answer with status 200, if it has none of its own. A server's own 502
-/// is taken for the same.
+/// Status assumed for an error inside of a response with status 200, if it states none. A server's
+/// own 502 is handled alike.
 const NO_STATUS: u16 = 502;
 
-/// Returns the parts of the request that an error is about, the surest first. `status`: the status
-/// for the client; `parameter`: the name that stands beside the message.
+/// Returns the parts of the request that an error is about, most certain first. `status`: the
+/// status for the client; `parameter`: the name that the error states in a separate member.
 pub(super) fn reasons(
     status: u16,
     message: &str,

@@ -1,9 +1,9 @@
-//! Complaints of pydantic that a server sends as Python writes them, and not as JSON:
+//! Validation errors of pydantic in Python's notation instead of JSON:
 //! `[{'type': 'missing', 'loc': ('body', 'max_tokens'), 'msg': 'Field required', …}]`.
 
 use crate::text::words;
 
-/// Returns the first complaint, with its path: `max_tokens: Field required`.
+/// Returns the first validation error, with its path: `max_tokens: Field required`.
 pub(super) fn complaint(message: &str) -> Option<String> {
     let (_, behind) = words::split_once(message, "'loc': (")?;
     let (place, behind) = words::split_once(behind, ")")?;

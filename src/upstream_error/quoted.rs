@@ -1,9 +1,10 @@
-//! Separates a server's own words from the text that an error quotes of the request. The words of a
-//! user, a tool or a model say nothing of what is refused.
+//! Separation of a server's own words from text that an error quotes from the request. Quoted text
+//! of a user, a tool or a model says nothing about the error.
 
 use crate::text::words;
 
-/// Words in front of the value that a server got. The value goes on to the end of the message.
+/// Phrases before the invalid value in an error message. The value extends to the end of the
+/// message.
 const GOT: &[&str] = &[
     "'input': ",
     "input_value=",
@@ -18,7 +19,7 @@ const GOT: &[&str] = &[
     "but got \"",
 ];
 
-/// Words in front of a quotation that is the error's message all the same.
+/// Phrases before a quoted text that is nevertheless the error's message.
 const MESSAGES: &[&str] = &[
     "msg': ",
     "message': ",
@@ -32,14 +33,13 @@ const MESSAGES: &[&str] = &[
     "template: ",
 ];
 
-/// Maximum number of bytes of a quotation. To search farther for each end would take too long.
+/// Maximum length of a quoted text, in bytes. A longer search for each end would be slow.
 const QUOTE_BYTES_MAX: usize = 1 << 10;
 
-/// Minimum number of words of a quotation. A text with fewer words is a name or a value of the
-/// protocol.
+/// Minimum number of words of a quoted text. Fewer words are a name or a value of the protocol.
 const WORDS_LEAST: usize = 4;
 
-/// Returns the server's own words, in lower case and without quotes.
+/// Returns the server's own words in a message, in lower case and without quotes.
 pub(super) fn own_words(message: &str) -> String {
     let end = GOT.iter().filter_map(|start| words::find(message, start)).min();
     let message = message.get(..end.unwrap_or(message.len())).unwrap_or(message);
@@ -58,7 +58,7 @@ pub(super) fn own_words(message: &str) -> String {
     text.to_ascii_lowercase()
 }
 
-/// Returns the text behind a quoted sentence; `None` if no such sentence begins here.
+/// Returns the text behind a quoted sentence; `None` if `quoted` does not begin with one.
 fn behind_quote<'t>(before: &str, quoted: &'t str) -> Option<&'t str> {
     let opens = before.bytes().last().is_none_or(|byte| !byte.is_ascii_alphanumeric());
     if !opens || MESSAGES.iter().any(|start| ends_with(before, start)) {
@@ -77,7 +77,7 @@ fn behind_quote<'t>(before: &str, quoted: &'t str) -> Option<&'t str> {
         .flatten()
 }
 
-/// Returns true if a text whose quotes are gone ends with these words.
+/// Returns true if a text, whose quotes were removed, ends with these words.
 fn ends_with(text: &str, words: &str) -> bool {
     let mut wanted = words.bytes().filter(|byte| !matches!(byte, b'\'' | b'"')).rev();
     let mut found = text.bytes().rev();

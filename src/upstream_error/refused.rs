@@ -1,4 +1,4 @@
-//! Parts of a request that an upstream refuses: the subjects of changes.
+//! Parts of a request that an upstream refuses, each of which has a change that avoids the refusal.
 
 use std::mem;
 
@@ -6,84 +6,86 @@ use crate::error::{ContextLimit, Parameter, Reason};
 use crate::model::request_context::RequestContext;
 use crate::profile::{Effort, EmptyAssistantContent};
 
-/// Part of a request that an upstream refuses. It stays in the conversation, and clients send their
-/// settings with each request, so every later one would be refused, too.
+/// Part of a request that an upstream refuses. The part stays in the conversation or in the
+/// client's settings, so every later request would be refused, too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// Pairing of calls and results, although they fit. The calls that this message names are
-    /// written as words, or all if it names none.
+    /// Pairing of calls and results, which the upstream refuses although it is correct. Calls named
+    /// in this message are written as text, or all calls if it names none.
     Calls(String),
-    /// Images, which the model cannot see: they are left out.
+    /// Images, which the model does not support: they are left out.
     Images,
-    /// PDFs that stand in the conversation, which are left out.
+    /// PDF documents in the conversation, which are left out.
     Documents,
-    /// Reasoning, which is left out.
+    /// Reasoning in the history, which is left out.
     Reasoning,
-    /// `response_format`, whose schema is written as words.
+    /// Parameter `response_format`, whose schema is written as text instead.
     ResponseFormat,
-    /// Limit of the answer, for which the upstream gives at most so many tokens.
+    /// Limit of the answer, which is lowered to this maximum number of tokens of the upstream.
     MaxTokens(u64),
-    /// Limit of the answer, for which there is no space in the context window beside the prompt.
+    /// Limit of the answer, which is lowered to the tokens that the prompt leaves in the context
+    /// window.
     Space(Space),
-    /// `stream_options` of any stream: left out. Then the upstream sends no token counts of the
-    /// answer.
+    /// Parameter `stream_options`, which is left out. The upstream then sends no token counts in
+    /// streams.
     StreamOptions,
     /// Effort of reasoning: the nearest of these values is sent, or none.
     Effort(Vec<Effort>),
-    /// Number of stop sequences above this one: Creole cuts the text at the others itself.
+    /// Number of stop sequences beyond this limit: Creole itself cuts the text at the others.
     StopCount(usize),
-    /// Form in which a message of the assistant without words is sent. This other form is sent
-    /// instead.
+    /// Form of an assistant message without text: this other form is sent instead.
     EmptyContent(EmptyAssistantContent),
-    /// Neighbouring messages of one role, or a beginning that is not the user's.
+    /// Adjacent messages of one role, or a first message that is not the user's.
     Neighbours,
-    /// Kind of the answer: a stream (true), in place of which a whole answer is asked for, or the
-    /// other way round.
+    /// Kind of the response that is refused: if true, a stream; a whole response is requested
+    /// instead. If false, the reverse.
     Streaming(bool),
-    /// List of texts as content, which is joined to one text.
+    /// List of texts as the content of a message: the texts are joined to one.
     JoinedTexts,
-    /// List as the result of a call. It becomes a text, and its other parts follow in a message of
-    /// the user.
+    /// List as the result of a call: it becomes a text, and its other parts follow in a user
+    /// message.
     ResultsAsText,
-    /// Form of the ids of calls, which become nine letters and digits.
+    /// Form of call ids, which are replaced by ids of nine alphanumeric characters.
     Ids,
-    /// Turn of the assistant without reasoning, which gets a blank one.
+    /// Assistant message without reasoning, which gets blank reasoning.
     ReasoningInEachTurn,
-    /// `strict` of tools and schemas.
+    /// Flag `strict` of tools and schemas, which is left out.
     StrictTools,
-    /// `tool_choice` that forces a call: the model gets that tool alone, and is free to call it.
+    /// Value of `tool_choice` that forces a call: only that tool is offered, and the model is free
+    /// to call it.
     ForcedTool,
-    /// Names of tools, which become as short and plain as OpenAI's rules want them.
+    /// Names of tools, which are shortened and reduced to the characters that OpenAI allows.
     Names,
-    /// Length of descriptions of tools, which are cut.
+    /// Length of tool descriptions, which are cut.
     Descriptions,
-    /// Extensions of the Messages API that other servers do not know: all of them are left out.
+    /// Extensions of the Messages API that other servers do not support: all are left out.
     Extensions,
-    /// Marks for the cache of prompts, which are left out.
+    /// Marks of prompt caching (`cache_control`), which are left out.
     CacheMarks,
-    /// Any other parameter, which is left out, or sent under its other name. Without `stop` Creole
-    /// cuts the text itself; without `parallel_tool_calls` an answer keeps its first call only.
+    /// Parameter of another kind, which is left out, or sent under its other name. Without `stop`,
+    /// Creole cuts the text itself; without `parallel_tool_calls`, only the answer's first call is
+    /// kept.
     Parameter(Parameter),
 }
 
 /// Part of a context window that a prompt leaves for the answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Space {
-    /// Maximum number of tokens of the answer.
+    /// Maximum number of tokens of the answer that fit beside the prompt.
     pub answer: u64,
-    /// Tokens of the prompt, as the upstream counted them.
+    /// Tokens of the prompt, as counted by the upstream.
     pub prompt: u64,
-    /// Tokens of the prompt, as Creole estimates them.
+    /// Tokens of the prompt, as estimated by Creole.
     pub estimate: u64,
 }
 
 impl Space {
-    /// Minimum number of tokens for an answer: fewer hardly hold a whole tool call. Clients compact
-    /// the history when they read of such a window.
+    /// Minimum number of tokens for an answer; fewer hardly hold a whole tool call. If less space
+    /// is left, the client gets the error and compacts the history.
     pub(crate) const LEAST: u64 = 1024;
 
-    /// Returns the space that the prompt leaves for the answer, if it is at least [`Self::LEAST`]
-    /// tokens.
+    /// Returns the space that the prompt leaves for the answer, if at least [`Self::LEAST`] tokens
+    /// are left.
     fn of(limit: ContextLimit, context: &RequestContext) -> Option<Self> {
         let ContextLimit::Sum { prompt, answer, window } = limit else { return None };
         // What was refused is too much, even where it would fit by these numbers.
@@ -97,23 +99,23 @@ impl Space {
         (answer >= Self::LEAST).then_some(space)
     }
 
-    /// Returns true if the upstream's count may be that of the request's own prompt, whose tokens
-    /// are estimated. An error may contain other numbers, such as those of a quoted text.
+    /// Returns true if the upstream's count may belong to this request's prompt, whose tokens are
+    /// estimated. An error may contain other numbers, such as those of a quoted text.
     #[must_use]
     pub(crate) fn is_of(self, estimate: u64) -> bool {
         let known = estimate / 8..=estimate.saturating_mul(8);
         estimate == 0 || known.contains(&self.prompt)
     }
 
-    /// Returns the tokens of prompt and answer together.
+    /// Returns the tokens of prompt and answer together: the context window.
     #[must_use]
     pub(crate) fn window(self) -> u64 {
         self.prompt.saturating_add(self.answer)
     }
 
-    /// Returns the maximum number of tokens for the answer to a prompt with this estimate, scaled
-    /// by what the upstream counted for another estimate. `None` if there is no space for an
-    /// answer: the upstream may count otherwise.
+    /// Returns the maximum number of tokens for the answer to a prompt with this estimate. The
+    /// estimate is scaled by the ratio of count to estimate at the refused prompt. `None` if no
+    /// space is left, since the upstream may count differently.
     #[must_use]
     pub(crate) fn beside(self, estimate: u64) -> Option<u64> {
         // What is not known is rather counted too high: an eighth.
@@ -133,12 +135,13 @@ impl Space {
     }
 }
 
-/// Minimum limit of an answer, in tokens, that is believed: no model gives less. Images, tools and
-/// values of temperature have bounds below.
+/// Minimum value of an answer limit in an error that is believed, in tokens. No model has a lower
+/// limit; smaller numbers are limits of images, tools or the temperature.
 pub(crate) const ANSWER_MOST_LEAST: u64 = 256;
 
 impl Refused {
-    /// Returns the part of the request that a reason is about. `message`: the upstream's words.
+    /// Returns the part of the request that a reason is about. `message`: the upstream's error
+    /// message.
     pub(crate) fn of(reason: &Reason, message: &str, context: &RequestContext) -> Option<Self> {
         let less = |most: u64| {
             let is_less = (ANSWER_MOST_LEAST..context.limits.max_tokens).contains(&most);
@@ -172,7 +175,7 @@ impl Refused {
         })
     }
 
-    /// Returns true if both are the same change, with whatever number, values or words.
+    /// Returns true if both are the same kind of change, regardless of numbers, values or texts.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Parameter(one), Self::Parameter(other)) => one == other,

@@ -1,4 +1,4 @@
-//! Errors that say that a server takes fewer stop sequences than it got, or shorter ones.
+//! Detection of errors about stop sequences: too many, or too long.
 
 use super::number_beside::number_after;
 use super::python;
@@ -7,7 +7,7 @@ use super::wordings::{Part, STOP_SEQUENCES, STOP_SEQUENCES_MOST};
 use crate::error::{Parameter, Reason};
 use crate::text::words;
 
-/// Maximum number of bytes in front of `stop` if the error is about stop sequences.
+/// Maximum number of bytes before the word `stop` in an error about stop sequences.
 const BEGINNING_BYTES: usize = 40;
 
 /// Returns the reason if an error refuses the stop sequences. `sent`: the number of stop sequences

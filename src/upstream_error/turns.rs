@@ -1,10 +1,10 @@
-//! Errors about turns: the user has to begin, and the roles have to alternate.
+//! Detection of errors about the order of roles: the user must begin, and the roles must alternate.
 
 use super::wordings::{BEGINNINGS, Part, TURNS};
 use crate::text::words;
 
-/// Returns true if messages of the user and of the assistant must take turns, or the user must
-/// begin. `text`: the message without quotes.
+/// Returns true if an error demands that user and assistant messages alternate, or that the user
+/// begins. `text`: the message without quotes.
 pub(super) fn is_turns(text: &str) -> bool {
     // A template names the role before the word, a server quotes the role:
     // `message with role user`.
@@ -13,7 +13,7 @@ pub(super) fn is_turns(text: &str) -> bool {
     TURNS.says(text) || of_user && begins
 }
 
-/// Returns true if `user` is a role here: it stands beside the word for a message, a turn or a
+/// Returns true if the word `user` is a role here: it is beside the word for a message, a turn or a
 /// role.
 fn is_of_role(text: &str, at: usize) -> bool {
     const BESIDE_BYTES: usize = 24;

@@ -1,9 +1,10 @@
-//! Errors that say that a conversation is too long, in the words by which clients know them.
+//! Detection of errors about conversations or answers that are too long, and translation to the
+//! wordings that clients know.
 //!
-//! Claude Code compacts a conversation when it reads `prompt is too long`, and asks for fewer
-//! tokens when it reads ``input length and `max_tokens` exceed context limit``. Each server has its
-//! own wording, and changes it; so the numbers are looked for beside the words that name them, not
-//! by whole sentences.
+//! Claude Code compacts a conversation when it reads `prompt is too long`, and requests fewer
+//! tokens when it reads ``input length and `max_tokens` exceed context limit``. Servers word this
+//! differently and change their wording. So numbers are searched beside the words that name them,
+//! instead of matching whole sentences.
 
 use super::error_body::ErrorBody;
 use super::number_beside::{leading_number, number_after};
@@ -18,11 +19,11 @@ use crate::model::request_context::RequestContext;
 use crate::text::words;
 use crate::upstream_error::refused::ANSWER_MOST_LEAST;
 
-/// Snowflake's words for a full context window. Other servers use these words for the answer,
-/// behind other words.
+/// Phrase of Snowflake's error for a full context window. Other servers use it for the limit of the
+/// answer, after other words.
 const SNOWFLAKE: &str = "max tokens of ";
-/// Cohere's words for a limit of the answer. They follow "too many tokens", which Cohere says of
-/// prompts, too.
+/// Phrase of Cohere's error for a limit of the answer. It follows "too many tokens", which Cohere
+/// also uses for prompts.
 const COHERE: &str = "max tokens must be";
 /// Maximum number of bytes between a number and its unit.
 const UNIT_BYTES: usize = 48;
@@ -42,16 +43,16 @@ pub(super) fn too_long(error_body: &ErrorBody, context: &RequestContext) -> Opti
         .or_else(|| of_window(&error_body.rest))
 }
 
-/// Returns a message as it is searched: in lower case, and without the text of a model that a
-/// server could not parse.
+/// Returns a message in the form that is searched: in lower case, and without the model output that
+/// a server could not parse.
 pub(super) fn lowered(message: &str) -> String {
     let own =
         WRITTEN_BY_A_MODEL.first_place(message).and_then(|at| message.get(..at)).unwrap_or(message);
     numbers_without_commas(&own.to_ascii_lowercase())
 }
 
-/// Returns true if a text says that a conversation is too long, and not only that a window is too
-/// small: a server's own memory has a size, too.
+/// Returns true if a text says that a conversation is too long. A context window that is too small
+/// for the server's memory does not count.
 pub(super) fn names_a_long_conversation(text: &str) -> bool {
     let is_long = TOO_LONG.any(text) && !words::has(text, COHERE)
         || WINDOW.has(Part::Refusal, text) && CONVERSATION.says(text);
@@ -76,8 +77,8 @@ fn is_window(error_body: &ErrorBody, text: &str) -> bool {
                 || is_too_much && CONVERSATION.says(text))
 }
 
-/// Returns true if the text begins with the limit of an answer and speaks of no prompt: a shorter
-/// prompt would not help.
+/// Returns true if the text begins with the limit of an answer and does not mention the prompt: a
+/// shorter prompt would not help.
 fn is_of_the_answer(text: &str) -> bool {
     let subject = words::trim_start(text, b"`'\"");
     let subject = words::after_start(subject, "invalid ").unwrap_or(subject);
@@ -86,8 +87,8 @@ fn is_of_the_answer(text: &str) -> bool {
         && !ANSWER.has(Part::Other, text)
 }
 
-/// Returns the number that follows `word` if the limit of an answer is named beside it, or the
-/// error is about nothing else.
+/// Returns the number after `word`, if the error names the limit of an answer beside it or is about
+/// nothing else.
 fn number_of_the_answer(text: &str, word: &str) -> Option<u64> {
     words::places(text, word).find_map(|at| {
         let (before, after) = text.split_at_checked(at)?;
@@ -145,8 +146,8 @@ fn context_limit(
     }
 }
 
-/// Returns the limit by the window that the configuration knows, for a server that names no
-/// numbers. A conversation that is too long has more tokens.
+/// Returns the limit by the configured context window, for a server that states no numbers. The
+/// prompt is assumed to exceed it.
 fn known_window(context: &RequestContext) -> ContextLimit {
     match context.limits.window {
         0 => ContextLimit::Unknown,
@@ -157,11 +158,11 @@ fn known_window(context: &RequestContext) -> ContextLimit {
     }
 }
 
-/// Words in front of a total that has the answer in it, as Kimi's documentation says.
+/// Phrase before a total of tokens that includes the answer, according to Kimi's documentation.
 const SUM: &str = "exceeded model token limit";
 
-/// Returns true if a total of which no part is known includes the answer: the rest without it looks
-/// like the prompt.
+/// Returns true if a total of tokens includes the answer: the total minus the answer is close to
+/// the estimated prompt.
 fn is_sum(text: &str, total: u64, context: &RequestContext) -> bool {
     let (estimate, answer) = (context.input_tokens, context.limits.max_tokens);
     let Some(rest) = total.checked_sub(answer).filter(|_| answer > 0) else { return false };
@@ -169,10 +170,10 @@ fn is_sum(text: &str, total: u64, context: &RequestContext) -> bool {
     words::has(text, SUM) || is_like && estimate.abs_diff(rest) < estimate.abs_diff(total)
 }
 
-/// Returns the tokens of a prompt. vLLM stops counting once there is no space for the answer, and
-/// then says one token more than there is space for. Clients would ask for as much less than that
-/// as they keep in reserve, be refused again, and give up long before it fits. So where the prompt
-/// looks as long to us, we say what it looks like, or else that half of what may be left is taken.
+/// Returns the likely number of tokens of a prompt. vLLM stops counting when no space is left for
+/// the answer, and reports one token more than the space. Clients would reduce the limit only a
+/// little, be refused again, and give up. So the estimate is used if it is larger, or else the
+/// middle between the reported count and the window.
 fn likely_prompt(prompt: u64, answer: u64, window: u64, estimate: u64) -> u64 {
     let is_bound =
         window.checked_sub(answer).and_then(|space| space.checked_add(1)) == Some(prompt);
@@ -186,7 +187,7 @@ fn likely_prompt(prompt: u64, answer: u64, window: u64, estimate: u64) -> u64 {
     prompt.saturating_add(window.saturating_sub(prompt) / 2)
 }
 
-/// Returns the reason if `max_tokens` alone is more than the model gives.
+/// Returns the reason if `max_tokens` alone exceeds the model's maximum.
 fn too_much_output(text: &str, context: &RequestContext) -> Option<Reason> {
     // A sum is not of the answer alone.
     if !ANSWER.has(Part::Subject, text) || words::has(text, "sum of ") {
@@ -208,7 +209,7 @@ fn too_much_output(text: &str, context: &RequestContext) -> Option<Reason> {
     (wanted > most).then_some(Reason::AnswerTooLong { wanted, most, model })
 }
 
-/// Returns the numbers of the real API's error, unless something is quoted before them: a client
+/// Returns the numbers in a message of Anthropic's API, unless a quotation precedes them: a client
 /// may have written them.
 fn in_own_words(message: &str) -> Option<ContextLimit> {
     let sum = text_behind(message, NO_SPACE)?;
@@ -219,14 +220,14 @@ fn in_own_words(message: &str) -> Option<ContextLimit> {
     Some(ContextLimit::Sum { prompt, answer, window })
 }
 
-/// Returns the text behind some words of the error, unless something is quoted before them.
+/// Returns the text behind given words of the error, unless a quotation precedes them.
 fn text_behind<'m>(message: &'m str, own: &str) -> Option<&'m str> {
     let (before, behind) = words::split_once(message, own)?;
     (!before.contains(['"', '\'', '`', '{', '[', '\u{201c}'])).then_some(behind)
 }
 
-/// Returns the maximum number of tokens of an answer, by the real API's words, or for which an
-/// account has credit (OpenRouter).
+/// Returns the maximum number of output tokens stated in a message of Anthropic's API, or the
+/// number that an account can afford (OpenRouter).
 pub(super) fn most_output(message: &str) -> Option<u64> {
     let numbers = text_behind(message, MAX_TOKENS).and_then(|it| words::split_once(it, OF_OUTPUT));
     let Some((numbers, _)) = numbers else {
@@ -238,11 +239,11 @@ pub(super) fn most_output(message: &str) -> Option<u64> {
     most.parse().ok()
 }
 
-/// Minimum number of tokens that an account can afford. With fewer it counts as empty.
+/// Minimum number of tokens that an account must be able to afford; otherwise it counts as empty.
 const AFFORDABLE_LEAST: u64 = 1024;
 
-/// Returns the limit of tokens per minute if it is less than this request alone: no waiting helps,
-/// only a shorter request. Servers count the tokens that the answer may have.
+/// Returns the rate limit of tokens per minute, if this single request exceeds it. Waiting does not
+/// help, only a shorter request. Servers count the maximum tokens of the answer, too.
 pub(super) fn over_rate(error_body: &ErrorBody, context: &RequestContext) -> Option<ContextLimit> {
     let text = lowered(&error_body.message);
     if words::has(&text, "used ") {
@@ -278,7 +279,7 @@ pub(super) fn is_answer_too_short(error_body: &ErrorBody, context: &RequestConte
         || ANSWER.has(Part::Subject, &text) && (least(&ANSWER_LEAST, 0) || least(&ANSWER_ABOVE, 1))
 }
 
-/// Returns the number directly behind `word`.
+/// Returns the number directly after `word`.
 fn number_behind(text: &str, word: &str) -> Option<u64> {
     let at = words::find(text, word)?;
     leading_number(text.get(at..)?.strip_prefix(word)?.trim_start())

@@ -1,21 +1,21 @@
-//! The tools of Claude Code 2.1 whose numbers have bounds, and what it takes by its schema though
-//! it does harm. Members stand for its tools; a tool of the same name without them is another
-//! client's.
+//! Rules for tools of Claude Code 2.1 whose schemas allow harmful values, such as numbers out of
+//! range. A tool is recognized by its name and its members; a tool of the same name without these
+//! members belongs to another client.
 
 use crate::json::{self, Number};
 use crate::json_schema::input::mend::Shape;
 
-/// Kind of value that is left out of a member.
+/// Kind of value for which a member is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rule {
-    /// Zero, where lines are counted from one.
+    /// Number 0, in a member that counts lines from 1.
     Zero,
-    /// A time below one: a negative one ends the command, or sends it to the background.
+    /// Duration below 1: a negative timeout ends the command, or sends it to the background.
     BelowOne,
-    /// A text without letters, where absent is the default.
+    /// Blank string, in a member whose absence means the default.
     Blank,
-    /// A word that the schema does not know, where absent is the default: `inherit`, the name of a
-    /// model.
+    /// Value that the schema does not list, in a member whose absence means the default: `inherit`,
+    /// the name of a model.
     UnknownWord,
 }
 
@@ -46,8 +46,8 @@ impl ByName {
         Self(ROWS.iter().find(is_it).map(|(_, _, rules)| *rules))
     }
 
-    /// Returns true if the tool is one of Claude Code's, none of which does more where a number
-    /// lacks than with a wrong one.
+    /// Returns true if the tool is one of Claude Code's. None of these tools does more without a
+    /// number than with a wrong one.
     pub(super) fn is_known(self) -> bool {
         self.0.is_some()
     }
@@ -58,12 +58,13 @@ impl ByName {
 }
 
 impl Rule {
-    /// Returns true if a text must be complete before it is judged.
+    /// Returns true if the rule needs the whole string to decide.
     pub(super) fn needs_all(self) -> bool {
         self == Self::UnknownWord
     }
 
-    /// Returns true if a value is left out. `refuses`: tells if the schema refuses a value.
+    /// Returns true if a member with this value is removed. `refuses`: returns true if the schema
+    /// refuses a value.
     pub(super) fn drops(self, value: &str, refuses: &mut dyn FnMut(&str) -> bool) -> bool {
         let text = json::string(value);
         let number = Number::read(text.map_or(value, |text| text.raw()));

@@ -1,4 +1,4 @@
-//! Holds the values of members that may be left out, until it is known if they are.
+//! Handling of members that are held until it is known whether they are removed.
 
 use super::by_name::Rule;
 use super::{At, Current, Mender, number_end};
@@ -9,7 +9,7 @@ use crate::text::json_scan::Scanner;
 use crate::text::words;
 
 impl Mender {
-    /// Begins the value of a member. Returns 1 if its first byte was taken, or else 0.
+    /// Begins the value of a member. Returns 1 if its first byte was handled, or else 0.
     pub(super) fn begin_value(&mut self, byte: u8, budget: &mut Budget) -> usize {
         let Current { may_lack, bounded, is_extra, schema, .. } = self.member;
         self.value = self.held.len();
@@ -54,7 +54,8 @@ impl Mender {
         taken
     }
 
-    /// Takes the next byte of an array or an object that is empty so far.
+    /// Handles the next byte of an array or an object that is empty so far. Returns the number of
+    /// bytes handled.
     pub(super) fn take_held_empty(&mut self, open: u8, byte: u8) -> usize {
         if byte == open.saturating_add(2) {
             self.leave_out();
@@ -64,7 +65,7 @@ impl Mender {
         0
     }
 
-    /// Lets an array or an object pass, of which no more than its first bracket has come.
+    /// Sends an array or object without examining it further; only its first bracket has arrived.
     fn pass_unread(&mut self, open: u8) {
         self.release();
         self.scan = Scanner::default();
@@ -95,8 +96,8 @@ impl Mender {
         self.hold(text)
     }
 
-    /// Returns true if a text that begins as held and goes on with `more` may be left out or
-    /// unquoted.
+    /// Returns true if a string that begins with the held text and continues with `more` may be
+    /// removed or unquoted.
     fn may_be_mended(&self, more: &str, budget: &mut Budget) -> bool {
         let inside = self.held.get(self.value.saturating_add(1)..).unwrap_or_default();
         let Current { is_extra, schema, by_name, .. } = self.member;
@@ -116,7 +117,7 @@ impl Mender {
         is_scalar && !(inside.is_empty() && schema::takes_texts(&self.root, part, budget))
     }
 
-    /// Decides on the value of the member, which is held completely.
+    /// Decides about the held member, whose value is complete: keep, remove or unquote.
     fn decide(&mut self, budget: &mut Budget) {
         match self.verdict(budget) {
             Verdict::Drop => self.leave_out(),
@@ -164,7 +165,7 @@ impl Mender {
         schema::judge(&self.root, part, value, bounded, budget)
     }
 
-    /// Lets the held bytes pass, because they are too many to be left out.
+    /// Sends the held bytes, because they are too many to be removed.
     pub(super) fn give_way(&mut self) {
         let at = self.at;
         if let At::HeldEmpty { open } = at {

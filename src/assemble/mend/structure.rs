@@ -1,4 +1,4 @@
-//! Keys, commas and brackets of the objects and arrays that are known.
+//! Handling of keys, commas and brackets in objects and arrays whose schema is known.
 
 use super::{At, Current, HELD_BYTES_MAX, Inner, Mender, is_blank};
 use crate::json;
@@ -6,7 +6,7 @@ use crate::json_schema::input::Budget;
 use crate::text::words;
 
 impl Mender {
-    /// Takes white space between tokens.
+    /// Handles white space between tokens, and returns its length.
     pub(super) fn take_blanks(&mut self, rest: &str) -> usize {
         let end = rest.bytes().position(|byte| !is_blank(byte)).unwrap_or(rest.len());
         let blanks = words::split_at(rest, end).0;
@@ -17,7 +17,7 @@ impl Mender {
         }
     }
 
-    /// Takes a byte between tokens that is no white space.
+    /// Handles a byte between tokens that is not white space. Returns the number of bytes handled.
     pub(super) fn take_structure(&mut self, byte: u8, budget: &mut Budget) -> usize {
         match (self.at, byte) {
             (At::Start, b'{') => self.enter(Inner::Object(0), byte),
@@ -76,7 +76,7 @@ impl Mender {
         taken
     }
 
-    /// Returns the facts about the member whose key has come.
+    /// Returns the facts about the member whose key has arrived.
     fn current(&mut self) -> Current {
         let depth = self.frames.len();
         let (Some(frame), Some(key)) = (self.frames.last_mut(), self.key) else {
@@ -105,7 +105,7 @@ impl Mender {
         }
     }
 
-    /// Closes an object or an array.
+    /// Handles the closing bracket of an object or an array.
     fn close(&mut self, byte: u8) -> usize {
         self.out.push_str(&self.held);
         self.held.clear();
@@ -114,7 +114,7 @@ impl Mender {
         self.pass_byte(byte)
     }
 
-    /// Holds a text. Returns its length.
+    /// Adds text to the held text, and returns its length.
     pub(super) fn hold(&mut self, text: &str) -> usize {
         self.held.push_str(text);
         if self.held.len() > HELD_BYTES_MAX {
@@ -123,12 +123,12 @@ impl Mender {
         text.len()
     }
 
-    /// Returns true if the key of the member whose value comes was sent.
+    /// Returns true if the key of the member whose value comes next was already sent.
     fn is_released(&self) -> bool {
         self.key.is_none()
     }
 
-    /// Sends the held bytes.
+    /// Sends the held bytes of the input.
     pub(super) fn release(&mut self) {
         let has_begun = self.comma.is_some() || self.key.is_some();
         let mut text = self.held.as_str();
@@ -143,7 +143,7 @@ impl Mender {
         self.forget();
     }
 
-    /// Drops the held bytes.
+    /// Drops the held bytes of the input.
     pub(super) fn forget(&mut self) {
         self.held.clear();
         (self.comma, self.key) = (None, None);

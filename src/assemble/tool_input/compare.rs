@@ -1,4 +1,4 @@
-//! Compares a text with the input so far: more of it, the same once more, or another input.
+//! Comparison of a text with the input so far: a continuation, a repetition, or another input.
 
 use super::ToolInput;
 use super::reading::Reading;
@@ -7,30 +7,30 @@ use crate::text::{hash, words};
 /// Maximum number of bytes of an input that are searched for its first key.
 const KEY_BYTES_MAX: usize = 256;
 
-/// Relation of a text to an input that is complete.
+/// Relation of a text to a complete input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Compared {
-    /// The text is empty or white space.
+    /// Text that is empty or white space.
     Nothing,
-    /// The text is this input once more.
+    /// Text that repeats the whole input.
     Same,
-    /// The text is another whole input.
+    /// Text that is a different whole input.
     Other,
-    /// The text is anything else.
+    /// Text of any other kind.
     More,
 }
 
 impl ToolInput {
-    /// Returns true if `text` goes on with this input: it is the next fragment, or the whole input
-    /// again and longer.
+    /// Returns true if `text` continues this input: as the next fragment, or by repeating the whole
+    /// input and more.
     pub(crate) fn goes_on_with(&self, text: &str) -> bool {
         self.has_text()
             && (!text.trim_start().starts_with('{')
                 || text.strip_prefix(&self.reading().text).is_some_and(|more| !more.is_empty()))
     }
 
-    /// Returns true if `text`, which begins with `{`, can stand inside this input and does not
-    /// begin like it. Another input for the same tool would begin like it.
+    /// Returns true if `text`, which begins with `{`, can be a value inside this input. Text that
+    /// begins like this input is rather another input for the same tool.
     pub(crate) fn can_hold(&self, text: &str) -> bool {
         let before = words::beginning(&self.reading().text, KEY_BYTES_MAX);
         let key = words::before(before, b":");
@@ -39,8 +39,8 @@ impl ToolInput {
         self.is_half() && !is_alike && !self.excludes(text)
     }
 
-    /// Returns true if `text` cannot follow this input: both together cannot be JSON, and `text`
-    /// does not repeat this input and go on.
+    /// Returns true if `text` cannot follow this input: their concatenation cannot be JSON, and
+    /// `text` does not repeat this input and continue.
     pub(crate) fn excludes(&self, text: &str) -> bool {
         let Reading { text: before, scan, .. } = self.reading();
         let is_cumulative =
@@ -50,7 +50,7 @@ impl ToolInput {
         self.has_text() && scan.is_broken() && !is_cumulative
     }
 
-    /// Compares `text` with this input, which is complete.
+    /// Compares `text` with this input, which is complete, and returns their relation.
     pub(crate) fn compare(&self, text: &str) -> Compared {
         let text = text.trim();
         if text.is_empty() {

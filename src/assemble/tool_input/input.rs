@@ -1,29 +1,30 @@
-//! Final form of a call's input.
+//! Final input of a tool call.
 
 use super::reading::{Beginning, Reading};
 use crate::json;
 use crate::text::json_scan::Scanner;
 
-/// Final form of a call's input.
+/// Final input of a tool call.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Input {
     /// Valid input: a JSON object.
     Object(String),
-    /// Input that broke off because of the answer's length limit.
+    /// Input that was cut off by the answer's length limit.
     CutOff,
-    /// Input that is not one JSON object.
+    /// Invalid input: text that is not one JSON object.
     Invalid,
 }
 
 impl Input {
-    /// Wraps the text of a custom tool into an object.
+    /// Wraps the text of a custom tool into a JSON object.
     pub(super) fn of_custom(text: &str) -> Self {
         Self::Object(json::written(|json| {
             json.begin_object().key("input").text(text).end_object();
         }))
     }
 
-    /// Judges the input that has come. `cut_off`: the answer reached its length limit.
+    /// Determines the final input from the text that arrived. `cut_off`: the answer reached its
+    /// length limit.
     pub(super) fn of(reading: &Reading, cut_off: bool) -> Self {
         let text = reading.text.trim();
         if reading.scan.is_object() {
@@ -45,7 +46,7 @@ impl Input {
     }
 }
 
-/// Returns the object inside of a JSON string. Some models quote their input once too often.
+/// Returns the object inside of a JSON string, since some models quote their input once too often.
 fn unwrapped(text: &str) -> Option<String> {
     let inside = json::string(text)?.decode();
     let inside = inside.trim();
@@ -55,7 +56,8 @@ fn unwrapped(text: &str) -> Option<String> {
     Reading::of(inside).scan.is_object().then(|| inside.to_owned())
 }
 
-/// Returns true if something stands behind a whole value, so that more of the text would not help.
+/// Returns true if other text follows a complete value, so that more text could not make the input
+/// valid.
 fn has_more_behind(text: &str) -> bool {
     Scanner::default().feed_value(text) < text.len()
 }

@@ -1,50 +1,53 @@
-//! An input that comes as several JSON objects.
+//! Input of a tool call that arrives as several JSON objects.
 //!
-//! MiniMax sends the arguments of a call as objects and not as texts, and cuts them like a text:
-//! each has the next piece of a member, or the next member. Others send all that they have so far,
-//! again and again. So members of different names are put together, and of one name
+//! MiniMax sends the arguments of a call as objects and not as strings. Each object has the next
+//! piece of a member, or the next member. Other servers repeat everything so far in each object. So
+//! members of different names are merged, and members of the same name as follows:
 //!
 //! | before | now | together |
 //! |---|---|---|
 //! | `"Par"` | `"Paris"` | `"Paris"`: it is cumulative |
 //! | `"Par"` | `"is"` | `"Paris"`: it is a delta |
-//! | `[1]`, `null` | `[1,2]` | the later |
-//! | anything | `null` | what was there |
-//! | `1` | `2` | a contradiction, and no input that could be run |
+//! | `[1]`, `null` | `[1,2]` | the later value |
+//! | anything | `null` | the earlier value |
+//! | `1` | `2` | a contradiction: the input is invalid |
 //!
-//! An object that comes with the name of its tool again may be another call with the same id. It
-//! may add members and say more of one, but what would be a delta is a contradiction there.
+//! An object that comes with the tool's name again may be another call with the same id. Such an
+//! object may add members or extend one cumulatively, but a delta counts as a contradiction.
 //!
-//! A short delta can begin with everything before it by chance (`"ha"`, `"ha"`), so both readings
-//! of a text are kept until a fragment or the length decides. A fragment is compared with no more
-//! than its own length of what came before: all of it costs linear time.
+//! A short delta can begin with everything before it by chance (`"ha"`, `"ha"`), so both
+//! interpretations of a text are kept until a fragment or the length decides. Each fragment is
+//! compared only with as many bytes as it has itself, so that the total time is linear.
 
 use crate::json::{self, Reader};
 use crate::text::names::Names;
 use crate::text::words;
 
-/// Maximum number of bytes that a text may repeat by chance. A longer one is cumulative.
+/// Maximum number of bytes of a fragment that may repeat the value so far by chance. A longer
+/// repetition means that the fragments are cumulative.
 const CHANCE_BYTES_MAX: usize = 32;
 
-/// Members of the objects that came so far.
+/// Merged members of the objects that arrived so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Objects {
-    /// Index in `members` of each name.
+    /// Index in `members`, by name.
     places: Names<'static, usize>,
-    /// Names and values of the members, in the order in which they came.
+    /// Names and values of the members, in order of arrival.
     members: Vec<(String, Value)>,
-    /// First object that contradicts the objects before it.
+    /// First object that contradicts the objects before it, if any.
     contradiction: Option<String>,
     bytes: usize,
 }
 
-/// Value of a member, as JSON.
+/// Value of a member, as JSON text.
 #[derive(Clone, Debug, Default)]
 struct Value {
     json: String,
-    /// Value so far, if the fragments that look cumulative are deltas.
+    /// Value so far under the other interpretation: that the fragments which look cumulative are
+    /// deltas.
     joined: Option<String>,
-    /// True if there were deltas: a fragment that begins with all of them is cumulative.
+    /// True if some fragments were certainly deltas: a fragment that begins with all of them is
+    /// cumulative.
     has_deltas: bool,
 }
 
@@ -55,8 +58,8 @@ impl Objects {
         objects
     }
 
-    /// Takes one more object; `named`: the tool's name came with it. Returns true if it contradicts
-    /// the objects before it.
+    /// Merges one more object. `named`: the tool's name came with it. Returns true if the object
+    /// contradicts those before it.
     pub(super) fn add(&mut self, object: &str, named: bool) -> bool {
         if self.contradiction.is_some() {
             return false;
@@ -91,8 +94,8 @@ impl Objects {
         Some(())
     }
 
-    /// Returns all members as one object. A contradiction is appended, which makes the text no
-    /// JSON.
+    /// Returns all members as one object. If there was a contradiction, it is appended, so that the
+    /// text is no JSON.
     pub(super) fn text(&self) -> String {
         let mut text = json::written(|json| {
             json.begin_object();
@@ -145,14 +148,14 @@ impl Value {
     }
 }
 
-/// Returns a value without its closing characters, so that the same value with more in it begins
+/// Returns a value without its closing quote or bracket. A longer version of the same value begins
 /// with the result.
 fn open(json: &str) -> &str {
     let inside = words::trim_end(json, b"}]");
     inside.strip_suffix('"').unwrap_or(inside)
 }
 
-/// Returns the text that a string adds to another one: everything but its first quote.
+/// Returns the text that a string fragment adds to another string: everything but its first quote.
 fn delta(json: &str) -> Option<&str> {
     json.strip_prefix('"')
 }

@@ -1,8 +1,8 @@
-//! Text of an input under one interpretation of its fragments, and how far it is one JSON value.
+//! Text of an input under one interpretation of its fragments, with the state of its JSON.
 
 use crate::text::json_scan::Scanner;
 
-/// Text that comes in fragments, with the state of its JSON.
+/// Text that arrives in fragments, with the state of its JSON.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Reading {
     pub(super) text: String,
@@ -10,7 +10,7 @@ pub(super) struct Reading {
     pub(super) head: Beginning,
 }
 
-/// First bytes of a text without its white space, of which a model can write any amount.
+/// First bytes of a text without white space, of which a model can write any amount.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Beginning {
     bytes: [u8; Self::BYTES_MAX],
@@ -18,7 +18,7 @@ pub(super) struct Beginning {
 }
 
 impl Beginning {
-    /// Number of bytes kept: one more than the longest text that stands for no input (`null`).
+    /// Number of bytes kept: one more than the longest text that means an empty input (`null`).
     const BYTES_MAX: usize = 5;
 
     pub(super) fn of(text: &str) -> Self {
@@ -39,8 +39,8 @@ impl Beginning {
         self.bytes.get(..self.len).unwrap_or_default()
     }
 
-    /// Returns true if the text stands for no input: some servers write an empty object as an empty
-    /// list.
+    /// Returns true if the text means an empty input, such as `{}`, `null` or an empty list, which
+    /// some servers write.
     pub(super) fn is_nothing(&self) -> bool {
         matches!(self.bytes(), b"null" | b"[]")
     }
@@ -58,13 +58,13 @@ impl Reading {
         self.push_unread(text);
     }
 
-    /// Takes a text that need not be JSON.
+    /// Adds text without scanning it as JSON.
     pub(super) fn push_unread(&mut self, text: &str) {
         self.head.push(text);
         self.text.push_str(text);
     }
 
-    /// Takes the part of `text` that belongs to the value, and returns the text behind it.
+    /// Adds the part of `text` that belongs to the JSON value, and returns the text behind it.
     pub(super) fn push_value<'t>(&mut self, text: &'t str) -> &'t str {
         let (value, behind) =
             text.split_at_checked(self.scan.feed_value(text)).unwrap_or((text, ""));
@@ -72,12 +72,12 @@ impl Reading {
         behind
     }
 
-    /// Returns true if the text is the first part of an object.
+    /// Returns true if the text is an incomplete object.
     pub(super) fn is_half(&self) -> bool {
         self.scan.starts_object() && !self.scan.is_broken() && !self.scan.is_object()
     }
 
-    /// Returns true if the text is `{}`, or its first half.
+    /// Returns true if the text is `{}`, or only `{`.
     pub(super) fn may_be_placeholder(&self) -> bool {
         matches!(self.head.bytes(), b"{" | b"{}")
     }

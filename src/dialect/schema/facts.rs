@@ -1,4 +1,4 @@
-//! Facts about one schema that are collected before it is written.
+//! Facts about a JSON Schema, collected before the schema is rewritten for an upstream.
 
 use std::borrow::Cow;
 
@@ -6,22 +6,22 @@ use crate::json::{self, Str, ValueKind};
 use crate::json_schema::kind_of;
 use crate::text::names::NameSet;
 
-/// Values that an `enum` or a `const` allows.
+/// Values that the `enum` or the `const` of a schema allows.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Values<'a> {
-    /// No values but `null`: no `enum` and no `const` gives another.
+    /// No value but `null` is given: the schema has no `enum` and no `const` with any other value.
     #[default]
     Unsaid,
-    /// Only strings, `null` aside.
+    /// Only strings are allowed, apart from `null`.
     Strings,
-    /// Values that are not all strings, as they came.
+    /// Values that are not all strings, as JSON text copied from the schema.
     Others(&'a str),
 }
 
-/// A member of a schema.
+/// Member of a JSON Schema object: keyword and value.
 pub(super) struct Member<'a> {
     pub(super) key: Str<'a>,
-    /// The key without its escapes.
+    /// Keyword of the member, without JSON escapes.
     pub(super) keyword: Cow<'a, str>,
     pub(super) value: &'a str,
 }
@@ -32,65 +32,66 @@ impl Member<'_> {
     }
 }
 
-/// Facts about one schema on which the writing of its members depends.
+/// Facts about one JSON Schema on which the rewriting of its members depends.
 #[derive(Default)]
 pub(super) struct Facts<'a> {
-    /// The schema, as it came.
+    /// JSON text of the schema, unchanged.
     pub(super) schema: &'a str,
     pub(super) typed: bool,
-    /// The list of types, as it came; empty where there is none.
+    /// JSON text of the list of types; empty if the schema has no such list.
     pub(super) types: &'a str,
-    /// True if there are several types, `null` aside.
+    /// True if the schema has several types besides `null`.
     pub(super) several: bool,
-    /// Type of the schema, `null` aside, if there is exactly one.
+    /// Type of the schema, if there is exactly one besides `null`.
     pub(super) sole_type: Option<Str<'a>>,
-    /// True if the type is a kind of number.
+    /// True if the type of the schema is `number` or `integer`.
     pub(super) numeric: bool,
     pub(super) properties: bool,
-    /// `properties`, as they came.
+    /// JSON text of the schema's `properties`, unchanged.
     pub(super) named: &'a str,
-    /// True if the type is an array, or can be one.
+    /// True if the schema's type is `array`, or `array` is among its types.
     pub(super) array: bool,
-    /// True if there is `items`, and it is no list.
+    /// True if the schema has `items`, and the value is not a list.
     pub(super) items: bool,
-    /// True if there is `items`, and it is a list: `prefixItems` in older drafts.
+    /// True if the schema has `items`, and the value is a list (the older form of `prefixItems`).
     pub(super) listed_items: bool,
-    /// True if `items` is a boolean.
+    /// True if the value of `items` is a boolean.
     boolean_items: bool,
     pub(super) prefix_items: bool,
     pub(super) additional_properties: bool,
-    /// `additionalProperties` is `true`, which says nothing.
+    /// True if `additionalProperties` is `true`, which restricts nothing.
     open: bool,
-    /// True if there is an `enum`.
+    /// True if the schema has an `enum`.
     pub(super) enumerated: bool,
-    /// `$ref`
+    /// Value of the schema's `$ref`, if there is one.
     pub(super) reference: Option<Str<'a>>,
-    /// True if the schema is written as a reference: decided where the dialect is known.
+    /// True if the schema is written as a `$ref`. Set later, by the dialect.
     pub(super) refers: bool,
-    /// List of schemas in `anyOf`, as it came; empty where there is none. `one_of` and `all_of`
-    /// likewise.
+    /// JSON text of the list of schemas in `anyOf`; empty if there is none. The fields `one_of` and
+    /// `all_of` are alike.
     pub(super) any_of: &'a str,
     pub(super) one_of: &'a str,
     pub(super) all_of: &'a str,
-    /// `required`, as it came.
+    /// JSON text of the schema's `required`, unchanged.
     pub(super) required: &'a str,
-    /// The type is an object, can be one, or is not said.
+    /// True if the schema's type is `object`, if `object` is among its types, or if no type is
+    /// stated.
     pub(super) object: bool,
-    /// `null` is among the types or the values, or it is said that it may be.
+    /// True if the schema allows `null`: as a type, as a value, or by `nullable`.
     pub(super) nullable: bool,
-    /// True if the lists of schemas are written as one schema: decided where the dialect is known.
+    /// True if `anyOf`, `oneOf` and `allOf` are merged into one schema. Set later, by the dialect.
     pub(super) merges: bool,
     pub(super) constant: bool,
     pub(super) values: Values<'a>,
     pub(super) description: Option<Str<'a>>,
-    /// Descriptions that are written in front of the schema's own: those of the choices it is a
-    /// branch of.
+    /// Descriptions of the enclosing choices (`anyOf`), which are written before the schema's own
+    /// description.
     pub(super) around: Vec<Str<'a>>,
     pub(super) format: Option<Str<'a>>,
 }
 
 impl<'a> Facts<'a> {
-    /// The facts of a schema; what is no object says nothing.
+    /// Collects the facts about a schema. A value that is not an object yields no facts.
     pub(super) fn of(schema: &'a str) -> Self {
         if !schema.starts_with('{') {
             return Self::default();
@@ -102,13 +103,13 @@ impl<'a> Facts<'a> {
         facts
     }
 
-    /// The members, as they came. They are read again each time: a list of them would be many times
-    /// as large.
+    /// Returns the members of the schema, unchanged. The text is read again on each call, because a
+    /// list of members would need many times the memory.
     pub(super) fn members(&self) -> impl Iterator<Item = Member<'a>> + use<'a> {
         json::members(self.schema).map(|(key, value)| Member { key, keyword: key.decode(), value })
     }
 
-    /// Notes the facts that a member states.
+    /// Records the facts that a member of the schema states.
     fn take(&mut self, member: &Member<'a>) {
         let (value, kind) = (member.value, member.kind());
         let given = kind != ValueKind::Null;
@@ -159,7 +160,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// The members that are written where they stand, whatever the dialect.
+    /// Returns the members that are copied in their original order, in every dialect.
     pub(super) fn members_in_place(&self) -> impl Iterator<Item = Member<'a>> {
         self.members().filter(|member| {
             let is_second =
@@ -168,7 +169,7 @@ impl<'a> Facts<'a> {
         })
     }
 
-    /// The names in `required` that are properties.
+    /// Returns the names in `required` that are also in `properties`.
     pub(super) fn required_properties(&self) -> impl Iterator<Item = Str<'a>> + use<'a> {
         let mut known = NameSet::default();
         for (name, _) in json::members(self.named) {
@@ -178,7 +179,7 @@ impl<'a> Facts<'a> {
         names.filter(move |name| known.contains(&name.decode()))
     }
 
-    /// Notes that the schema has this type.
+    /// Records that the schema has this type.
     pub(super) fn take_type(&mut self, name: Str<'a>) {
         self.typed = true;
         self.numeric = name == "integer" || name == "number";
@@ -187,7 +188,7 @@ impl<'a> Facts<'a> {
         self.sole_type = Some(name);
     }
 
-    /// Notes that values have one of these types.
+    /// Records that the schema allows these types.
     fn take_types(&mut self, types: &'a str) {
         (self.typed, self.types) = (true, types);
         self.array = types.contains("\"array\"");
@@ -200,7 +201,7 @@ impl<'a> Facts<'a> {
         self.sole_type = first.filter(|_| !self.several);
     }
 
-    /// Notes the values that the schema allows.
+    /// Records the values that the schema allows.
     fn take_values(&mut self, values: &'a str) {
         let (mut has_strings, mut has_others) = (false, false);
         for value in json::elements(values) {
@@ -217,24 +218,25 @@ impl<'a> Facts<'a> {
         };
     }
 
-    /// Returns true if the values are written into the description, because they are not all
-    /// strings.
+    /// Returns true if the allowed values are not all strings, and are therefore written into the
+    /// description.
     pub(super) fn has_others(&self) -> bool {
         matches!(self.values, Values::Others(_))
     }
 
-    /// Returns the lists of schemas: `anyOf`, `oneOf` and `allOf`.
+    /// Returns the schema's three lists of subschemas: `anyOf`, `oneOf` and `allOf`.
     pub(super) fn lists(&self) -> [&'a str; 3] {
         [self.any_of, self.one_of, self.all_of]
     }
 
-    /// Returns true if each of these branches states the kind of its values, or this schema states
-    /// no type.
+    /// Returns true if each of these branches states the kind of its values, or if this schema
+    /// states no type.
     pub(super) fn are_whole(&self, branches: &[&str]) -> bool {
         !self.typed || branches.iter().all(|schema| says_what(schema))
     }
 
-    /// Returns true if a grammar can be made of the schema: it states the kind of its values.
+    /// Returns true if the schema states the kind of its values, so that a server can make a
+    /// grammar of it.
     pub(super) fn has_kind(&self) -> bool {
         let is_list = self.items && !self.boolean_items || self.listed_items || self.prefix_items;
         let is_object = self.properties || self.additional_properties && !self.open;
@@ -243,23 +245,23 @@ impl<'a> Facts<'a> {
         self.typed || is_list || is_object || is_value || refers || self.has_branches()
     }
 
-    /// Returns true if the schema is made of other schemas.
+    /// Returns true if the schema consists of other schemas (`anyOf`, `oneOf` or `allOf`).
     pub(super) fn has_branches(&self) -> bool {
         self.lists().iter().any(|list| !list.is_empty())
     }
 
-    /// Returns true if the schema has a description of its own or from a choice around it.
+    /// Returns true if the schema has a description, its own or that of an enclosing choice.
     pub(super) fn is_described(&self) -> bool {
         self.description.is_some() || !self.around.is_empty()
     }
 
-    /// Returns true if values or a format are written into the description in place of keywords.
+    /// Returns true if allowed values or a format are written into the description in place of
+    /// keywords.
     pub(super) fn has_note(&self) -> bool {
         self.has_others() || self.format.is_some() && !self.numeric
     }
 
-    /// Appends values or the format, as the inside of a JSON string, behind a description if there
-    /// is one.
+    /// Appends the allowed values or the format to the description, as the inside of a JSON string.
     pub(super) fn push_note(&self, out: &mut Vec<u8>) {
         let [one_of, format_of, end] = match self.is_described() {
             true => [" (one of: ", " (format: ", ")"],
@@ -278,18 +280,18 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// Whether a schema that is written as one with its branches gives what this keyword says.
+/// Returns true if merging a schema with its branches replaces this keyword.
 pub(super) fn is_merged(keyword: &str) -> bool {
     matches!(keyword, "properties" | "required" | "anyOf" | "oneOf" | "allOf" | "$ref")
 }
 
-/// Whether a reference is to a place within the schema, and not to all of it, as zod writes for a
-/// schema that holds itself, or to another one.
+/// Returns true if a `$ref` is a path into the schema (`#/…`). A `$ref` to the whole schema (`#`,
+/// written by zod for recursion) or to another document is no path.
 pub(super) fn is_path(reference: Str<'_>) -> bool {
     reference.raw().starts_with("#/")
 }
 
-/// Returns true if a schema states the kind of its values.
+/// Returns true if a schema states the kind of its values, by `type`, `enum`, `$ref` or the like.
 fn says_what(schema: &str) -> bool {
     let is_kind = |key: &str| {
         matches!(

@@ -1,6 +1,7 @@
-//! Schemas for servers that take all of JSON Schema, but for what OpenAI and others refuse. That is
-//! a root that is a choice and, at any depth, an array without `items`, a boolean in place of a
-//! schema, and a pattern that not every engine takes. Mistral refuses a few keywords besides.
+//! Schemas for servers that support all of JSON Schema except a few constructs that OpenAI and
+//! others refuse. These constructs are a root that is a choice and, at any depth, an array without
+//! `items`, a boolean in place of a schema, and a pattern that not every engine supports. Mistral
+//! refuses a few more keywords.
 
 use super::facts::{Facts, Member};
 use super::merged::{self, Which};
@@ -8,9 +9,9 @@ use super::walk::Dialect;
 use crate::json::Writer;
 use crate::json_schema::is_no_root;
 
-/// Everything.
+/// Dialect that keeps every keyword of JSON Schema.
 pub(super) struct Full {
-    /// References lead through lists of schemas, so the root stays as it is.
+    /// True if some `$ref` leads through a list such as `anyOf`: then the root is not merged.
     pub(super) has_paths: bool,
 }
 
@@ -27,7 +28,7 @@ impl Full {
     }
 }
 
-/// Everything but what Mistral refuses.
+/// Dialect of Mistral: every keyword except those that Mistral refuses.
 pub(super) struct Mistral;
 
 impl Dialect for Mistral {
@@ -55,12 +56,12 @@ impl Dialect for Mistral {
     }
 }
 
-/// Function with which a dialect writes one member of a schema.
+/// Function by which a dialect writes one member of a schema.
 pub(super) type WriteMember<'w, D> =
     &'w mut dyn FnMut(&mut D, &Member<'_>, &Facts<'_>, &mut Writer<'_>);
 
-/// Writes an object with its members where they stand, and adds what is missing. In a root, the
-/// properties of all branches stand in place of a choice, unless it must be kept.
+/// Writes a schema object, its members in their original order, and adds missing members. A choice
+/// in the root is replaced by the properties of all branches, unless the choice must be kept.
 pub(super) fn object<D: Dialect>(
     dialect: &mut D,
     mut facts: Facts<'_>,

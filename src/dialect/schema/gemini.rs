@@ -1,39 +1,40 @@
-//! Schemas for Gemini's endpoint, which refuses a request whose schemas have keywords that it does
-//! not know, enumerations of anything but strings, lists of types, a requirement of what is no
-//! property, or anything beside a choice or a reference.
+//! Schemas for Gemini's endpoint, which supports only a small subset of JSON Schema. Gemini refuses
+//! a request whose schemas have unknown keywords, enumerations of anything but strings, lists of
+//! types, required names that are no property, or anything beside a choice or a reference.
 //!
 //! | the client's | Gemini's |
 //! |---|---|
 //! | `const`, and `enum` of strings | `enum` of strings that are not empty |
-//! | other values, `format` of anything but numbers | told in the description: as strings they would come back as strings, which the client's schema refuses |
-//! | `anyOf`, `oneOf` or several types | `anyOf` alone: the description stands in the first that has none |
+//! | other values, `format` of anything but numbers | explained in the description |
+//! | `anyOf`, `oneOf` or several types | `anyOf` alone; the description moves into a branch |
 //! | a choice between one schema and `null`, `allOf` of one | that schema |
-//! | a choice in the root or beside `properties`, `allOf` of several | the properties of all that are objects |
+//! | a choice in the root or beside `properties`, `allOf` of several | the merged properties |
 //! | a choice beside `items` or values of its own | left out |
 //! | `null` among types, values or choices | `nullable` |
-//! | `$ref` | alone with its description; in the root, the properties of what it refers to |
-//! | `items` for each place | the first of them |
+//! | `$ref` | alone with its description; in the root, the properties of the referenced schema |
+//! | list of schemas in `items` | the first of them |
 //! | `true`, `false` | `{}` |
-//! | `properties` without any | left out, and for a function without parameters all of them |
-//! | a keyword that is not known there | left out: the client looks at inputs itself |
+//! | empty `properties` | left out; without parameters, the whole schema is left out |
+//! | an unknown keyword | left out: the client validates inputs itself |
 
 use super::facts::{Facts, Member, Values};
 use super::merged::{self, Branches, Which, branches};
 use super::walk::Dialect;
 use crate::json::{self, Str, ValueKind, Writer};
 
-/// Statements about a schema that the one around it makes.
+/// Properties that a schema inherits from the choices (`anyOf`) around it.
 #[derive(Default)]
 struct Around<'a> {
-    /// The outermost first.
+    /// Descriptions of the enclosing choices, outermost first.
     descriptions: Vec<Str<'a>>,
     nullable: bool,
-    /// Type that the outer schema gives, if it is one.
+    /// Type that the enclosing schema states, if it states exactly one.
     kind: Option<Str<'a>>,
 }
 
 impl<'a> Around<'a> {
-    /// Adds what a schema that is only a choice says of each of its branches.
+    /// Adds the description, type and nullability of a schema that is only a choice, for each of
+    /// its branches.
     fn with(mut self, facts: &Facts<'a>, has_null: bool) -> Self {
         self.descriptions.extend(facts.description);
         self.nullable |= facts.nullable || has_null;
@@ -51,7 +52,7 @@ impl Dialect for Gemini {
 }
 
 impl Gemini {
-    /// Writes a schema with what the one around it says.
+    /// Writes a schema together with the properties inherited from the enclosing choices.
     fn within<'a>(
         &mut self,
         mut facts: Facts<'a>,
@@ -109,7 +110,7 @@ impl Gemini {
         json.end_object();
     }
 
-    /// Writes a choice between several schemas.
+    /// Writes a choice between several schemas, as `anyOf`.
     fn choice<'a>(&mut self, choices: &[&'a str], json: &mut Writer<'_>, mut around: Around<'a>) {
         let several = choices.len() > 1;
         let is_free = |schema: &&str| json::members(schema).all(|(key, _)| key != "description");
@@ -179,7 +180,7 @@ impl Gemini {
     }
 }
 
-/// Writes a list of texts; nothing where there are none.
+/// Writes a list of strings, or nothing if the list is empty.
 fn texts<'a>(key: &'static str, texts: impl IntoIterator<Item = Str<'a>>, json: &mut Writer<'_>) {
     let mut texts = texts.into_iter().peekable();
     if texts.peek().is_some() {
@@ -191,7 +192,7 @@ fn texts<'a>(key: &'static str, texts: impl IntoIterator<Item = Str<'a>>, json: 
     }
 }
 
-/// Writes the facts for which Gemini has another keyword than the client.
+/// Writes the facts for which Gemini uses a keyword other than the client's.
 fn finish(json: &mut Writer<'_>, facts: &Facts<'_>) {
     if !facts.refers {
         if facts.values == Values::Strings {
@@ -209,7 +210,7 @@ fn finish(json: &mut Writer<'_>, facts: &Facts<'_>) {
     describe(json, facts);
 }
 
-/// Writes the description, with what it says in place of keywords.
+/// Writes the description, with the constraints that Gemini has no keyword for.
 fn describe(json: &mut Writer<'_>, facts: &Facts<'_>) {
     let noted = facts.has_note() && !facts.refers;
     if facts.is_described() || noted {
@@ -227,7 +228,8 @@ fn describe(json: &mut Writer<'_>, facts: &Facts<'_>) {
     }
 }
 
-/// A schema of several types, each of which is one. What else it says is left out.
+/// Writes a schema with several types as an `anyOf` with one type per branch. Every other keyword
+/// except the description is dropped.
 fn several_types(json: &mut Writer<'_>, facts: &Facts<'_>) {
     let types = json::member(facts.schema, "type").unwrap_or("[]");
     let names = json::elements(types).filter_map(json::string);

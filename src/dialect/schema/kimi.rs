@@ -1,24 +1,24 @@
-//! Schemas for Kimi, which refuses every request whose schemas are not of its own flavour.
-//! MoonshotAI/walle checks it, at its level `strict`.
+//! Schemas for Kimi, which refuses every request with a schema outside of its own subset of JSON
+//! Schema. Kimi checks schemas like MoonshotAI/walle at the level `strict`.
 //!
 //! | the client's | Kimi's |
 //! |---|---|
 //! | `true`, `false` | `{}` |
-//! | `$ref` in the root | the properties of what it refers to: there must be no `type` beside it |
+//! | `$ref` in the root | the properties of the referenced schema: a `$ref` excludes `type` |
 //! | a list of schemas in the root, `anyOf` beside `properties` | the properties of all branches |
 //! | anything but a description beside another `anyOf` or `$ref` | left out |
-//! | several types beside what only one of them can have | `anyOf`, with one type in each branch |
-//! | `definitions`, `#/definitions/…` | `$defs`, `#/$defs/…`; no other places are known |
-//! | a definition whose name has a `/` | under another name |
-//! | `enum` without a type | with that of its values, which must be one; `null` is left out |
+//! | several types beside keywords for only one of them | `anyOf`, with one type in each branch |
+//! | `definitions`, `#/definitions/…` | `$defs`, `#/$defs/…`: Kimi knows no other paths |
+//! | a definition whose name has a `/` | renamed |
+//! | `enum` without a type | with the type of all its values besides `null`, which is left out |
 //! | values that are not of the type, more than 1,000 values | left out |
-//! | a property that is called `required`, `anyOf`, `$ref`, `$defs` or `additionalProperties` | told in the description |
+//! | a property called like a keyword: `required`, `$ref`, … | explained in the description |
 //! | a property with a `/` in its name, in a definition | the same |
-//! | `items` for each place | `prefixItems` |
-//! | a requirement of what is no property | left out |
+//! | list of schemas in `items` | `prefixItems` |
+//! | a required name that is no property | left out |
 //!
-//! What is too deep or too long is cut as [`limits`] says, and what requires itself without end is
-//! loosened. The client looks at inputs itself.
+//! Schemas that are too deep or too long are cut as [`limits`] describes, and endless recursion is
+//! loosened. The client validates inputs itself.
 
 mod limits;
 mod names;
@@ -36,17 +36,17 @@ use crate::json_schema::{
 use crate::text::names::{NameSet, Names};
 use crate::text::words;
 
-/// Maximum number of branches of a choice.
+/// Maximum number of branches in an `anyOf`.
 const BRANCHES_MAX: usize = 500;
 
-/// Position of a schema within the whole that is sent.
+/// Position of a schema within the whole schema that is sent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SchemaPosition {
     /// Root of the schema of a function's parameters.
     Function,
-    /// Root of the schema of an output.
+    /// Root of the schema of a structured output (`response_format`).
     Output,
-    /// Schema of a definition.
+    /// Schema of a definition in `$defs`.
     Definition,
     Inner,
 }
@@ -57,25 +57,26 @@ impl SchemaPosition {
     }
 }
 
-/// Writes a schema in its flavour.
+/// Writer of schemas in Kimi's subset of JSON Schema ("Moonshot flavored").
 struct Flavour<'s> {
     root: &'s str,
-    /// The client's definitions, each with the name that Kimi takes.
+    /// Client's definitions by name, each with the name that is sent to Kimi.
     definitions: Names<'static, (String, &'s str)>,
-    /// Maximum depth at which properties are written.
+    /// Maximum depth at which properties of a schema are written.
     depth_max: u32,
-    /// True if definitions may refer to other definitions.
+    /// True if definitions of a schema may refer to other definitions.
     follows: bool,
-    /// The definitions that must require less, or allow more.
+    /// Names of definitions that are loosened (fewer required properties, or more allowed values),
+    /// because they require themselves without end.
     loosened: NameSet<'static>,
     depth: u32,
-    /// Greatest depth at which properties were found.
+    /// Greatest depth at which properties of the schema were found.
     deepest: u32,
-    /// The definition that is being written.
+    /// Name of the definition that is being written, if any.
     within: Option<String>,
 }
 
-/// Writes the whole schema of a function or of an output.
+/// Writes the whole schema of a function's parameters or of a structured output.
 pub(super) fn write(root: &str, json: &mut Writer<'_>, function: bool) {
     let mut flavour = Flavour {
         root,
@@ -103,7 +104,8 @@ pub(super) fn write(root: &str, json: &mut Writer<'_>, function: bool) {
     json.raw(&text);
 }
 
-/// Returns the definitions of a schema by the client's names, each with the name that Kimi takes.
+/// Returns the definitions of a schema by the client's names, each with the name that is sent to
+/// Kimi.
 fn definitions(root: &str) -> Names<'static, (String, &str)> {
     let mut all = Names::default();
     let mut sent = NameSet::default();
@@ -183,7 +185,8 @@ impl Flavour<'_> {
         self.object(&facts, json, place);
     }
 
-    /// Writes a choice of schemas (`anyOf`), under the description of the schema around the choice.
+    /// Writes a choice of schemas (`anyOf`), with the description of the schema that contains the
+    /// choice.
     fn choice(
         &mut self,
         branches: &str,
@@ -197,7 +200,7 @@ impl Flavour<'_> {
         });
     }
 
-    /// Writes a schema that has only one keyword beside a title and a description.
+    /// Writes a schema that has a single keyword apart from a title and a description.
     fn noted(
         &mut self,
         facts: &Facts<'_>,
@@ -287,7 +290,7 @@ impl Flavour<'_> {
         json.end_object();
     }
 
-    /// Returns true if a property may have this key: inside definitions, Kimi takes no key with a
+    /// Returns true if a property may have this key: inside definitions, Kimi refuses keys with a
     /// `/`.
     fn takes_key(&self, key: &str) -> bool {
         self.within.is_none() || !words::has_byte(key, b'/')
@@ -306,7 +309,7 @@ impl Flavour<'_> {
         json.end_object();
     }
 
-    /// Writes a member that says nothing of others.
+    /// Writes a member whose output does not depend on the schema's other members.
     fn member(&mut self, member: &Member<'_>, json: &mut Writer<'_>) {
         let (key, value, keyword) = (member.key, member.value, member.keyword.as_ref());
         match (keyword_value(keyword), member.kind()) {
@@ -352,8 +355,8 @@ impl Flavour<'_> {
         }
     }
 
-    /// Writes a schema that is the value of a keyword. Kimi takes references in few places, but in
-    /// a choice anywhere.
+    /// Writes a schema that is the value of a keyword. Kimi allows a `$ref` at few positions, but
+    /// in a branch of `anyOf` always.
     fn held(&mut self, schema: &str, takes_references: bool, json: &mut Writer<'_>) {
         let refers = Facts::of(schema).reference.and_then(|it| self.reference(it));
         if refers.is_none() || takes_references {
@@ -388,8 +391,8 @@ impl Flavour<'_> {
         json.end_object();
     }
 
-    /// Returns a reference as it is sent, if Kimi takes it: to the whole schema, or to a
-    /// definition.
+    /// Returns a `$ref` in the form in which it is sent, if Kimi supports it: a reference to the
+    /// whole schema or to a definition.
     fn reference(&self, reference: Str<'_>) -> Option<String> {
         if reference == "#" {
             return self.follows.then(|| "#".to_owned());
@@ -401,21 +404,21 @@ impl Flavour<'_> {
     }
 }
 
-/// Returns true if the schema is written as a choice.
+/// Returns true if the schema is written as a choice (`anyOf`).
 fn chooses(facts: &Facts<'_>) -> bool {
     let branches: Vec<&str> = json::elements(facts.any_of).take(BRANCHES_MAX + 1).collect();
     !(branches.is_empty() || branches.len() > BRANCHES_MAX || facts.properties)
         && facts.are_whole(&branches)
 }
 
-/// Returns true if a choice or a reference stands where Kimi takes none.
+/// Returns true if the schema has a choice or a `$ref` at a position where Kimi refuses them.
 fn merges(facts: &Facts<'_>, root: bool) -> bool {
     let chooses = !facts.any_of.is_empty() && facts.properties;
     root && (facts.has_branches() || facts.reference.is_some()) || chooses
 }
 
-/// Writes the types. Of a number and `null`, `null` stands first, or its value among others is
-/// refused.
+/// Writes `type`. For a number that may be `null`, `null` comes first: otherwise Kimi refuses a
+/// `null` in the `enum`.
 fn json_type(value: &str, facts: &Facts<'_>, json: &mut Writer<'_>) {
     let is_number = |name: Str<'_>| name == "integer" || name == "number";
     match facts.sole_type.filter(|name| value.starts_with('[') && is_number(*name)) {

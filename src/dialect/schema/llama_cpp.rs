@@ -1,22 +1,23 @@
-//! Schemas for llama.cpp, which makes one grammar of all tools, so that one keyword ends every
-//! request. It is left out: the client looks at inputs itself.
+//! Schemas for llama.cpp, which compiles all tools into one grammar, so that a single unsupported
+//! keyword fails the whole request. Unsupported keywords are left out, because the client validates
+//! inputs itself.
 
 use super::facts::{Facts, Member, is_path};
 use super::merged::{self, Which};
 use super::walk::Dialect;
 use crate::json::{self, ValueKind, Writer};
 
-/// Schema that llama.cpp gets where any value will do. It takes `{}` for any object
-/// (`schema.empty()` in its `json-schema-to-grammar.cpp`), and refused a schema with a description
-/// alone until 2026 (llama.cpp#19716). There is no list of types, because the templates of Hermes,
-/// Command R+ and GigaChat raise an error at one.
+/// Schema that is sent to llama.cpp to allow any value. llama.cpp reads `{}` as any object
+/// (`schema.empty()` in its `json-schema-to-grammar.cpp`). It refused a schema with a description
+/// alone until 2026 (llama.cpp#19716). A list of types is not used, because the templates of
+/// Hermes, Command R+ and GigaChat raise an error for a list.
 const ANY: &str = "{\"anyOf\":[{\"type\":\"string\"},{\"type\":\"number\"},{\"type\":\"boolean\"},{\"type\":\"object\"},{\"type\":\"array\"},{\"type\":\"null\"}]}";
 
-/// Maximum number of repetitions of a rule in a grammar, by llama.cpp's own bound.
+/// Maximum number of repetitions of a grammar rule, as defined by llama.cpp.
 const REPETITIONS_MAX: u64 = 2000;
 
 pub(super) struct LlamaCpp {
-    /// References lead through lists of schemas, so none is written as one.
+    /// True if some `$ref` leads through a list such as `anyOf`: then no such list is merged.
     pub(super) has_paths: bool,
 }
 
@@ -58,10 +59,10 @@ impl Dialect for LlamaCpp {
     }
 }
 
-/// Returns true if a member is left out for llama.cpp. Of patterns it takes few: they must have `^`
-/// and `$`, and neither `\d` nor groups that look around. Lengths are bounded: Claude Code's
-/// `Workflow` has a text of at most 524,288 letters. A reference must be a path. A boolean in
-/// `items` hides `prefixItems`.
+/// Returns true if a member is left out for llama.cpp. Patterns are supported only with `^` and
+/// `$`, and without `\d` or groups that look around. Lengths are bounded: Claude Code's `Workflow`
+/// has a string of at most 524,288 characters. A reference must be a path. A boolean in `items`
+/// hides `prefixItems`.
 fn refuses(member: &Member<'_>) -> bool {
     match (member.keyword.as_ref(), member.kind()) {
         ("pattern", ValueKind::String) | ("items", ValueKind::Bool) => true,

@@ -1,19 +1,20 @@
-//! Repair of schemas with faults that no draft of JSON Schema allows, and that converters and hands
-//! write nevertheless. Servers refuse the whole request for a fault, so it is mended before a
-//! dialect sees the schema.
+//! Repair of schemas that no draft of JSON Schema allows, but that converters and people write
+//! nevertheless. Servers refuse the whole request for these faults, so the schema is repaired
+//! before a dialect rewrites it.
 //!
 //! | the client's | what is written |
 //! |---|---|
-//! | `null`, or a value of another kind than the keyword takes: `"properties": []`, `"required": {}` | left out |
-//! | a property or a definition that is no schema: a word, a number, a list, `null` | `{}` |
+//! | `null` or a wrong type as a keyword's value: `"properties": []`, `"required": {}` | left out |
+//! | a property or a definition that is no schema: a string, a number, a list, `null` | `{}` |
 //! | a type in another spelling: `STRING`, `int` | `string`, `integer` |
-//! | a type that is none: `any`, `unknown` | left out: any value |
-//! | what is no text among the required names, and a name that is there twice | left out |
-//! | a branch that allows nothing: `{"not": {}}`, `false`, `{"enum": []}` | left out; one that is left alone stands in place of the choice |
-//! | a property that allows nothing: `{"not": {}}` | left out, among the required names too |
+//! | an unknown type: `any`, `unknown` | left out, so that any value is allowed |
+//! | a required name that is no string, or a duplicate | left out |
+//! | a branch that allows no value: `{"not": {}}`, `false`, `{"enum": []}` | left out |
+//! | a choice with a single remaining branch | that branch |
+//! | a property that allows no value: `{"not": {}}` | left out, also among the required names |
 //! | `"additionalProperties": {"not": {}}` | `false` |
 //!
-//! The client looks at inputs itself.
+//! The client validates inputs itself.
 
 use std::borrow::Cow;
 
@@ -25,12 +26,13 @@ use crate::json_schema::{
 use crate::text::names::{NameSet, Names};
 use crate::text::words;
 
-/// A schema with references that lead somewhere and without faults, and what was found in it.
+/// Returns a schema without faults and without dangling references, and the findings about the
+/// result.
 pub(crate) fn plain(schema: &str) -> (Cow<'_, str>, Found) {
     plain_of(schema, Found::of(schema))
 }
 
-/// Mends a schema as [`plain`] does, where its faults are known already.
+/// Mends a schema like [`plain`], if its faults are already known.
 pub(crate) fn plain_of(schema: &str, found: Found) -> (Cow<'_, str>, Found) {
     match references::plain(schema) {
         Cow::Borrowed(schema) => mended(schema.into(), found),
@@ -41,7 +43,7 @@ pub(crate) fn plain_of(schema: &str, found: Found) -> (Cow<'_, str>, Found) {
     }
 }
 
-/// A schema without faults, and what was found in it.
+/// Returns a schema without faults, and the findings about the result.
 pub(super) fn mended(schema: Cow<'_, str>, found: Found) -> (Cow<'_, str>, Found) {
     if !found.is_faulty {
         return (schema, found);
@@ -53,7 +55,7 @@ pub(super) fn mended(schema: Cow<'_, str>, found: Found) -> (Cow<'_, str>, Found
     (mended.into(), Found { is_refused: true, is_faulty: false, is_complete: false })
 }
 
-/// The type that is meant by a name.
+/// Returns the JSON Schema type that a misspelt or foreign type name stands for.
 fn meant(name: &str) -> Option<&'static str> {
     let name = name.trim().to_ascii_lowercase();
     let known = TYPES.into_iter().find(|known| *known == name);
@@ -69,23 +71,22 @@ fn meant(name: &str) -> Option<&'static str> {
     })
 }
 
-/// Maximum number of levels of choices that are searched for one that allows nothing. Each level
-/// looks at those below it, and a search to the bottom would take the square of the depth.
+/// Maximum number of nested choices that are searched for a branch that allows no value. A search
+/// without this limit would take time quadratic in the depth.
 const LEVELS: u32 = 4;
 
-/// Whether no value fits a schema, and it was written to say so.
+/// Returns true if the schema was deliberately written to allow no value, such as `{"not": {}}`.
 fn allows_nothing(schema: &str) -> bool {
     allows_nothing_in(schema, LEVELS)
 }
 
-/// Whether no value fits a branch. Of one with a type and an empty `enum`, the values were not
-/// known.
+/// Returns true if no value fits a branch. A branch with a type and an empty `enum` does not count:
+/// its author did not know the values.
 fn is_no_branch(schema: &str) -> bool {
     is_no_branch_in(schema, LEVELS)
 }
 
-/// Returns true if no value fits a schema, like [`allows_nothing`], within `left` levels of
-/// choices.
+/// Returns true if no value fits a schema, like [`allows_nothing`], within `left` nested choices.
 fn allows_nothing_in(schema: &str, left: u32) -> bool {
     let Some(left) = left.checked_sub(1) else { return false };
     let is_none = |branch: &str| is_no_branch_in(branch, left);
@@ -100,7 +101,7 @@ fn allows_nothing_in(schema: &str, left: u32) -> bool {
     })
 }
 
-/// Returns true if no value fits a branch, like [`is_no_branch`], within `left` levels of choices.
+/// Returns true if no value fits a branch, like [`is_no_branch`], within `left` nested choices.
 fn is_no_branch_in(schema: &str, left: u32) -> bool {
     let is_empty = |list: &str| list.starts_with('[') && json::elements(list).next().is_none();
     let has_no_values = || {
@@ -110,9 +111,9 @@ fn is_no_branch_in(schema: &str, left: u32) -> bool {
     schema == "false" || allows_nothing_in(schema, left) || has_no_values()
 }
 
-/// Writes a schema without faults.
+/// Writer of schemas without faults.
 struct Mender {
-    /// True if schemas that allow nothing may be left out, and the text may have some.
+    /// True if schemas that allow no value may be left out, and the text may contain such schemas.
     drops: bool,
 }
 
@@ -171,8 +172,7 @@ impl Mender {
     }
 }
 
-/// A schema whose choice has one branch left after the others were left out, with that branch in
-/// its place.
+/// Returns a schema in which a choice with a single remaining branch is replaced by that branch.
 fn without_choice(schema: &str) -> Option<String> {
     let choices = || json::members(schema).filter(|(key, _)| is_choice(key.raw()));
     let (choice, list) = choices().next().filter(|_| choices().nth(1).is_none())?;
@@ -206,7 +206,7 @@ fn without_choice(schema: &str) -> Option<String> {
     }))
 }
 
-/// The names of the properties that allow nothing.
+/// Returns the names of the properties that allow no value.
 fn never(schema: &str) -> NameSet<'_> {
     let mut names = NameSet::default();
     let properties = json::member(schema, "properties").unwrap_or_default();
@@ -216,7 +216,8 @@ fn never(schema: &str) -> NameSet<'_> {
     names
 }
 
-/// Writes `type` with what is meant; nothing where one of the types is none.
+/// Writes `type` with the names of JSON Schema; writes nothing if one of the names stands for no
+/// known type.
 fn types(value: &str, json: &mut Writer<'_>) {
     let one = |value: &str| match json::string(value) {
         Some(name) => meant(&name.decode()),
@@ -245,7 +246,7 @@ fn types(value: &str, json: &mut Writer<'_>) {
     }
 }
 
-/// Writes `required` with the texts in it, each once.
+/// Writes `required` with the strings of the list, each once.
 fn names(value: &str, json: &mut Writer<'_>, key: Str<'_>, never: &NameSet<'_>) {
     if !value.starts_with('[') {
         return;

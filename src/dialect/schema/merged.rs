@@ -1,5 +1,5 @@
-//! Merging of several schemas into one with the properties of all, for upstreams that take no
-//! choice of schemas in some places. The client looks at inputs itself.
+//! Merging of several schemas into one with the properties of all, for upstreams that refuse a
+//! choice of schemas at some positions. The client validates inputs itself.
 
 use super::facts::{Facts, is_merged};
 use super::references::Definitions;
@@ -7,16 +7,16 @@ use crate::json::{self, Str, Writer};
 use crate::json_schema::written;
 use crate::text::names::{NameSet, Names};
 
-/// The schemas in a list.
+/// Schemas of a list such as `anyOf`.
 #[derive(Default)]
 pub(super) struct Branches<'a> {
-    /// Schemas of the list, without those that are only `null`.
+    /// Schemas of the list, without those that allow only `null`.
     pub(super) schemas: Vec<&'a str>,
-    /// True if a schema of the list is only `null`.
+    /// True if a schema of the list allows only `null`.
     pub(super) has_null: bool,
 }
 
-/// Reads a list. What is no list has no schemas.
+/// Reads a list of schemas. A value that is not a list has no schemas.
 pub(super) fn branches(list: &str) -> Branches<'_> {
     let mut all = Branches::default();
     for branch in json::elements(list) {
@@ -28,7 +28,7 @@ pub(super) fn branches(list: &str) -> Branches<'_> {
     all
 }
 
-/// Whether a schema is that of `null` alone.
+/// Returns true if a schema allows only `null`.
 fn is_null(schema: &str) -> bool {
     let null = |value: &str| matches!(value, "\"null\"" | "[\"null\"]" | "[null]" | "null");
     json::members(schema).any(|(key, value)| match key.raw() {
@@ -38,7 +38,8 @@ fn is_null(schema: &str) -> bool {
     })
 }
 
-/// Maximum number of schemas of one property that are kept apart; of more, any value is taken.
+/// Maximum number of different schemas kept for one property; beyond that, the property allows any
+/// value.
 const SCHEMAS_MAX: usize = 16;
 
 /// Maximum depth to which branches and references are followed.
@@ -47,25 +48,25 @@ const DEPTH_MAX: u32 = 32;
 /// Selection of the branches that are merged into their schema.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Which {
-    /// Every branch, or none of them if one says more than properties can.
+    /// Every branch, or none of them if a branch has keywords other than properties.
     AllPlain,
-    /// Every branch that may be an object, where the others can stand nowhere.
+    /// Every branch that may be an object; the other branches are dropped.
     AsFarAsPossible,
 }
 
 /// Properties and required names of a schema and its branches together. A property that several
-/// branches describe may be what any of them says.
+/// branches describe may fit any of these descriptions.
 pub(super) struct Merged<'a> {
-    /// Properties of the schema itself, which hold in each of the branches.
+    /// Properties of the schema itself, which apply to every branch.
     own: Schemas<'a>,
     /// Properties of the branches that the schema itself does not have.
     others: Schemas<'a>,
-    /// Names that the schema requires, or each branch of one of its choices.
+    /// Names required by the schema, or by each branch of one of its choices.
     required: NameSet<'a>,
 }
 
-/// Merges a schema with its branches; `None` if that is not possible, or gives no properties. For a
-/// root, the definition that it refers to counts as a branch.
+/// Merges a schema with its branches; `None` if that is impossible or yields no properties. In a
+/// root, the definition that a `$ref` leads to counts as a branch.
 pub(super) fn parts<'a>(facts: &Facts<'a>, which: Which, root: bool) -> Option<Merged<'a>> {
     let refers = root && facts.reference.is_some();
     if !(facts.object || root) || !(facts.has_branches() || refers) {
@@ -92,7 +93,7 @@ pub(super) fn parts<'a>(facts: &Facts<'a>, which: Which, root: bool) -> Option<M
 }
 
 impl Merged<'_> {
-    /// Writes the merged schema as the client could have written it.
+    /// Returns the merged schema in the form in which a client could have written it.
     pub(super) fn beside(self, schema: &str, root: bool) -> String {
         written(|json| {
             json.begin_object();
@@ -139,17 +140,17 @@ impl Merged<'_> {
     }
 }
 
-/// The branches of a schema, and theirs, while they are read.
+/// State of reading the branches of a schema, recursively.
 struct Branched<'a> {
-    /// Definitions of the root that no branch has referred to: each counts once, or the merge would
-    /// take time without bounds.
+    /// Definitions of the root that no branch has referred to yet. Each counts once; otherwise the
+    /// merge could take unbounded time.
     definitions: Definitions<'a>,
     own: Schemas<'a>,
     others: Schemas<'a>,
     all_plain: bool,
-    /// True if a branch was merged.
+    /// True if any branch was merged into the schema.
     found: bool,
-    /// True if a branch was not merged although all must be.
+    /// True if some branch was not merged, although all branches must be.
     refused: bool,
 }
 
@@ -184,7 +185,8 @@ impl<'a> Branched<'a> {
         required
     }
 
-    /// The required names of a branch; `None` if it is no object, so that nothing is certain.
+    /// Returns the required names of a branch; `None` if the branch is not an object, so that no
+    /// name is certainly required.
     fn branch(&mut self, schema: &'a str, depth: u32) -> Option<NameSet<'a>> {
         let facts = Facts::of(schema);
         if let Some(reference) = facts.reference.filter(|_| is_reference_alone(schema)) {
@@ -202,7 +204,7 @@ impl<'a> Branched<'a> {
         Some(required)
     }
 
-    /// The required names of the schema to which a reference leads.
+    /// Returns the required names of the schema to which a reference leads.
     fn referred(&mut self, reference: Str<'a>, depth: u32) -> Option<NameSet<'a>> {
         match self.definitions.take(reference) {
             // Its properties are there already, and what it requires may be elsewhere.
@@ -222,12 +224,12 @@ fn add_all<'a>(names: NameSet<'a>, all: &mut NameSet<'a>) {
     }
 }
 
-/// Whether a schema with a `$ref` says nothing else of its values.
+/// Returns true if a schema with a `$ref` has no other keyword that restricts its values.
 fn is_reference_alone(schema: &str) -> bool {
     json::members(schema).all(|(key, _)| matches!(key.raw(), "$ref" | "title" | "description"))
 }
 
-/// Returns true if a schema says no more than a merged schema does.
+/// Returns true if a schema has only keywords that a merged schema preserves.
 fn is_plain(schema: &str) -> bool {
     const KNOWN: [&str; 6] =
         ["type", "properties", "required", "title", "description", "additionalProperties"];
@@ -236,8 +238,7 @@ fn is_plain(schema: &str) -> bool {
 
 type Schemas<'a> = Names<'a, Vec<&'a str>>;
 
-/// Adds the members of an object of schemas whose names are not in `own`, under each name those
-/// that differ.
+/// Adds the properties whose names are not in `own`, keeping the different schemas of each name.
 fn add_named<'a>(properties: &'a str, own: &Schemas<'a>, all: &mut Schemas<'a>) {
     for (name, schema) in json::members(properties) {
         if own.contains(&name.decode()) {
@@ -251,7 +252,7 @@ fn add_named<'a>(properties: &'a str, own: &Schemas<'a>, all: &mut Schemas<'a>) 
     }
 }
 
-/// Adds the names in `required`.
+/// Adds the names in `required` to a set.
 fn add_names<'a>(required: &'a str, all: &mut NameSet<'a>) {
     for name in json::elements(required).filter_map(json::string) {
         all.add(name.decode());

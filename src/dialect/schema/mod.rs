@@ -1,9 +1,9 @@
-//! JSON Schemas of tools, in the dialect that an upstream takes.
+//! JSON Schemas of tools, rewritten into the dialect that an upstream supports.
 //!
 //! A schema is copied byte for byte wherever that is possible. The other dialects are subsets, with
-//! a file for each; what they share is `walk`. Before that, `references` and `mended` make of a
-//! client's schema what all of them can read; `facts` is what is known of one schema, and `merged`
-//! writes several as one.
+//! one file each, and share the traversal in `walk`. First, `references` and `mended` turn a
+//! client's schema into one that every dialect can read; `facts` holds the facts about one schema,
+//! and `merged` merges several schemas into one.
 
 mod facts;
 mod full;
@@ -22,10 +22,10 @@ use crate::json_schema::Found;
 use crate::profile::ToolSchema;
 use walk::Dialect;
 
-/// Writes `schema`, a plain object, as the `parameters` of a function. A missing `type` or
-/// `properties` is added: several servers refuse that. They also refuse a root that is a choice
-/// and, at any depth, an array without `items`, a boolean in place of a schema and a pattern that
-/// not every engine takes.
+/// Writes `schema`, a plain object, as the `parameters` of a function. Adds a missing `type` or
+/// `properties`, because several servers refuse a schema without them. Servers also refuse a root
+/// that is a choice and, at any depth, an array without `items`, a boolean in place of a schema and
+/// a pattern that not every engine supports.
 pub(crate) fn write_schema(json: &mut Writer<'_>, schema: &str, found: Found, dialect: ToolSchema) {
     let dialect = match dialect {
         ToolSchema::Ollama if !ollama::loses(schema) => ToolSchema::Full,
@@ -38,9 +38,9 @@ pub(crate) fn write_schema(json: &mut Writer<'_>, schema: &str, found: Found, di
     }
 }
 
-/// Writes the schema of `response_format`: nothing is missing in its root, whatever it is.
-/// llama.cpp makes a grammar of it as of those of tools, and Kimi checks both; of the other
-/// dialects it is not known that they hold for it.
+/// Writes the schema of `response_format`, without adding anything to its root. Only llama.cpp
+/// (which makes a grammar of it) and Kimi are known to check this schema like those of tools. For
+/// other upstreams, only constructs that many servers refuse are replaced.
 pub(crate) fn write_output_schema(
     json: &mut Writer<'_>,
     schema: &str,

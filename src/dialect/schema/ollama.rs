@@ -1,14 +1,14 @@
-//! Schemas for Ollama, which keeps of a property no more than `type`, `description`, `enum`,
-//! `items`, `properties`, `required` and `anyOf` (`ToolProperty` in its `api/types.go`): the model
-//! would see `{}` in place of all else.
+//! Schemas for Ollama, which keeps only a few keywords of a property. These are `type`,
+//! `description`, `enum`, `items`, `properties`, `required` and `anyOf` (`ToolProperty` in its
+//! `api/types.go`); the model would see `{}` in place of any other schema.
 //!
 //! | the client's | Ollama's |
 //! |---|---|
-//! | `$ref` to a definition | what is defined, and any value within itself |
+//! | `$ref` to a definition | the definition itself; inside of that definition, any value |
 //! | `allOf` of one | that schema |
 //! | `oneOf` | `anyOf` |
 //! | `const` | `enum` |
-//! | `$ref` and lists of schemas in the root | the properties of all |
+//! | `$ref` and lists of schemas in the root | the properties of all these schemas |
 //! | `$defs`, `definitions` | left out: nothing refers to them |
 
 use super::facts::{Facts, Member};
@@ -19,28 +19,28 @@ use crate::json::{self, Reader, Str, ValueKind, Writer};
 use crate::json_schema::written;
 use crate::text::words;
 
-/// Maximum number of references that are followed within each other.
+/// Maximum number of nested references that are followed.
 const REFERENCES_MAX: usize = 6;
-/// Maximum depth of a schema that is written in place of a reference.
+/// Maximum depth of a schema that replaces a reference.
 const DEPTH_MAX: u32 = 16;
-/// Maximum bytes in place of references, as a multiple of the whole schema, but at least
-/// `BYTES_MIN`: where many refer to one definition, the whole is short.
+/// Maximum number of bytes that replace references, as a multiple of the whole schema. At least
+/// `BYTES_MIN` bytes are allowed, since a short schema may refer to one definition many times.
 const TIMES_MAX: usize = 4;
 const BYTES_MIN: usize = 16 << 10;
 
-/// Whether a schema has a keyword that is lost.
+/// Returns true if a schema has a keyword that Ollama drops.
 pub(super) fn loses(schema: &str) -> bool {
     words::has_any(schema, &["\"$ref\"", "\"oneOf\"", "\"allOf\"", "\"const\""])
 }
 
-/// Writes schemas with definitions in place of references.
+/// Writer of schemas with definitions in place of references.
 pub(super) struct Ollama<'s> {
     definitions: Definitions<'s>,
-    /// References lead through lists of schemas, so the root stays as it is.
+    /// True if some `$ref` leads through a list such as `anyOf`: then the root is not merged.
     has_paths: bool,
-    /// The definitions in which the walk is.
+    /// Definitions that are being written, outermost first, to detect recursion.
     within: Vec<&'s str>,
-    /// Number of bytes that may still stand in place of references.
+    /// Number of bytes that may still be written in place of references.
     bytes_left: usize,
 }
 
@@ -65,7 +65,8 @@ impl Dialect for Ollama<'_> {
 }
 
 impl Ollama<'_> {
-    /// Writes what a schema stands for, under its own description. `false` if it stands for itself.
+    /// Writes the schema that replaces this one (such as the target of a `$ref`), with this
+    /// schema's description. Returns false if the schema is not replaced.
     fn replaced(&mut self, facts: &Facts<'_>, json: &mut Writer<'_>) -> bool {
         if facts.properties {
             return false;
@@ -104,14 +105,15 @@ impl Ollama<'_> {
         }
     }
 
-    /// Whether a schema can be written in place of another. What is read for that counts, too.
+    /// Returns true if a schema is small enough to replace a reference, and subtracts its length
+    /// from the remaining bytes.
     fn has_room(&mut self, schema: &str) -> bool {
         let Some(left) = self.bytes_left.checked_sub(schema.len()) else { return false };
         self.bytes_left = left;
         Reader::new(schema, DEPTH_MAX).skip().is_ok()
     }
 
-    /// Writes a schema with this description, or with its own.
+    /// Writes a schema with this description, or with its own if `description` is `None`.
     fn described(&mut self, schema: &str, description: Option<Str<'_>>, json: &mut Writer<'_>) {
         let Some(description) = description else { return self.schema(schema, json) };
         let described = written(|json| {
@@ -124,7 +126,7 @@ impl Ollama<'_> {
         self.schema(&described, json);
     }
 
-    /// A member of a schema that stands for itself.
+    /// Writes a member of a schema that is not replaced.
     fn member_of(&mut self, member: &Member<'_>, facts: &Facts<'_>, json: &mut Writer<'_>) {
         match (member.keyword.as_ref(), member.kind()) {
             ("$defs" | "definitions", ValueKind::Object) => {}

@@ -1,13 +1,14 @@
-//! References of a schema, each as all dialects and servers read it.
+//! References (`$ref`) of a schema, rewritten so that all dialects and servers can resolve them.
 //!
 //! | the client's `$ref` | what is written |
 //! |---|---|
-//! | leads nowhere: a converter left the definitions out | left out: servers refuse the whole request for it |
-//! | to a definition in a schema further down (schemars), or at another place (OpenAPI) | to the one of that name in the root, where it is put |
-//! | with escapes, as PHP writes `/`, or with percent signs | plainly |
+//! | leads nowhere, because a converter dropped the definitions | left out |
+//! | to a definition in a subschema (schemars), or at another path (OpenAPI) | moved to the root |
+//! | with escapes, as PHP writes `/`, or with percent signs | without escapes and percent signs |
 //!
-//! Of a name that stands for several definitions further down, nobody knows which is meant.
-//! References that are no path from the root stay as they are. The client looks at inputs itself.
+//! A name that stands for different definitions in subschemas is ambiguous, and its reference is
+//! left out. References that are no path from the root stay unchanged. The client validates inputs
+//! itself.
 
 use std::borrow::Cow;
 
@@ -16,17 +17,17 @@ use crate::json_schema::{Holds, holds, kind_of, written};
 use crate::text::names::Names;
 use crate::text::words;
 
-/// Maximum bytes that are read to follow paths through more than definitions, as a multiple of the
-/// whole schema. Later paths are taken to lead somewhere.
+/// Maximum number of bytes that are read to follow paths through more than definitions, as a
+/// multiple of the whole schema. Beyond it, a path is assumed to lead somewhere.
 const TIMES_MAX: usize = 64;
 
-/// The places of definitions.
+/// Keywords in the root that contain definitions.
 const PLACES: [&str; 2] = ["$defs", "definitions"];
 
-/// In place of a schema: there are several.
+/// Mark in place of a schema: different definitions have the same name.
 const SEVERAL: &str = "?";
 
-/// The schema with such references.
+/// Returns the schema with references that all servers can resolve.
 pub(super) fn plain(schema: &str) -> Cow<'_, str> {
     if !words::has_byte(schema, b'$') || !words::has(schema, "$ref\"") {
         return schema.into();
@@ -36,8 +37,8 @@ pub(super) fn plain(schema: &str) -> Cow<'_, str> {
     if all.follow() { all.write().into() } else { schema.into() }
 }
 
-/// Whether references lead through lists of schemas, which would be gone if they were written as
-/// one.
+/// Returns true if a `$ref` leads through a list such as `anyOf`, which merging the list would
+/// remove.
 pub(super) fn lead_through_lists(root: &str) -> bool {
     words::places(root, "\"#/").any(|at| {
         let path = root.get(at.saturating_add(1)..).unwrap_or_default();
@@ -45,7 +46,7 @@ pub(super) fn lead_through_lists(root: &str) -> bool {
     })
 }
 
-/// The path from a place of definitions on, where a reference leads there.
+/// Returns the path of a reference behind `#/$defs/` or `#/definitions/`, if it leads there.
 pub(super) fn definition(reference: Str<'_>) -> Option<&str> {
     let path = reference.raw().strip_prefix("#/")?;
     PLACES.iter().find_map(|place| path.strip_prefix(place)?.strip_prefix('/'))
@@ -66,47 +67,51 @@ impl<'s> Definitions<'s> {
         Self(all)
     }
 
-    /// Returns the definition to which a reference leads, if it is one.
+    /// Returns the definition to which a reference leads; `None` if the reference does not lead to
+    /// a definition.
     pub(super) fn get(&self, reference: Str<'_>) -> Option<&'s str> {
         self.0.get(&name_of(reference)?).copied()
     }
 
-    /// Takes the definition to which a reference leads. If it was taken before, it is empty.
+    /// Removes and returns the definition to which a reference leads. If it was removed before, the
+    /// result is empty.
     pub(super) fn take(&mut self, reference: Str<'_>) -> Option<&'s str> {
         self.0.get_mut(&name_of(reference)?).map(std::mem::take)
     }
 
-    /// The names and what they stand for, in the schema's order.
+    /// Returns the names and schemas of the definitions, in the schema's order.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &'s str)> {
         self.0.iter().map(|(name, schema)| (name, *schema))
     }
 }
 
-/// The name of the definition to which a reference leads, if it leads to one and not into it.
+/// Returns the name of the definition to which a reference leads, unless the path leads further
+/// into that definition.
 pub(super) fn name_of(reference: Str<'_>) -> Option<String> {
     let name = definition(reference).filter(|path| !words::has_byte(path, b'/'))?;
     Some(unescaped(&Str::inside(name)?.decode()).into_owned())
 }
 
-/// A schema that is written twice: first to see what it defines and refers to.
+/// Writer that writes a schema twice: first to collect its definitions and references, then with
+/// the references resolved.
 struct References<'s> {
     root: &'s str,
-    /// Schemas in the root by path: its members, and its definitions, as `$defs/User`.
+    /// Schemas in the root by path: its members, and its definitions, such as `$defs/User`.
     known: Names<'s, &'s str>,
-    /// Definitions in schemas further down, by such a path; [`SEVERAL`] where they differ.
+    /// Definitions in subschemas, by a path such as `$defs/User`; [`SEVERAL`] if definitions of the
+    /// same path differ.
     nested: Names<'s, &'s str>,
-    /// Definitions from further down that are referred to, and are put into the root.
+    /// Definitions in subschemas that are referred to, and are moved into the root.
     lifted: Names<'s, &'s str>,
-    /// Paths as they came, and what becomes of them once that is known: nothing where they lead
-    /// nowhere.
+    /// References as they came, each with its rewritten path; empty if the reference leads nowhere.
     found: Names<'s, String>,
     followed: bool,
-    /// True if a reference or a definition is written otherwise than it came.
+    /// True if a reference or a definition is written differently from the original.
     changes: bool,
-    /// Number of references that were left out.
+    /// Number of references that were left out, because they lead nowhere.
     left_out: usize,
-    /// Number of bytes that may still be read to follow paths; `room_in_root`: that may still be
-    /// put into the root.
+    /// Number of bytes that may still be read to follow paths; in `room_in_root`, number of bytes
+    /// that may still be moved into the root.
     room: usize,
     room_in_root: usize,
 }
@@ -137,12 +142,12 @@ impl<'s> References<'s> {
         }
     }
 
-    /// Writes it as far as is known.
+    /// Writes the schema with the references that are resolved so far.
     fn write(&mut self) -> String {
         written(|json| self.schema(self.root, json, true))
     }
 
-    /// Finds out what becomes of each reference; whether anything changes.
+    /// Resolves each reference, and returns true if the schema changes.
     fn follow(&mut self) -> bool {
         let found = std::mem::take(&mut self.found);
         for reference in found.keys() {
@@ -154,7 +159,7 @@ impl<'s> References<'s> {
         self.changes
     }
 
-    /// Returns the plain path to which a reference leads; `None` if it leads nowhere.
+    /// Returns the plain path to which a reference leads; `None` if the reference leads nowhere.
     fn lead(&mut self, reference: &str) -> Option<String> {
         let mut steps = reference.split('/');
         let name = decoded(steps.next_back()?);
@@ -196,7 +201,8 @@ impl<'s> References<'s> {
         Some(path)
     }
 
-    /// Puts what a schema further down defines into the root, if it is one thing.
+    /// Moves the definition of a subschema into the root, if it is unambiguous. Returns true if it
+    /// was moved.
     fn lift(&mut self, path: &str) -> bool {
         let schema = self.nested.get(path).copied().filter(|schema| *schema != SEVERAL);
         let Some(schema) = schema else { return false };
@@ -253,8 +259,8 @@ impl<'s> References<'s> {
         json.end_object();
     }
 
-    /// Writes a schema that a keyword holds. A choice or a negation of which a part is left out
-    /// would say more than it did.
+    /// Writes a schema that is the value of a keyword. If a part was left out, `not` is
+    /// dropped and `oneOf` becomes `anyOf`: otherwise they would refuse more values than before.
     fn held(&mut self, schema: &'s str, json: &mut Writer<'_>, key: Str<'s>, keyword: &str) {
         let (before, left_out) = (json.out().len(), self.left_out);
         json.key_str(key);
@@ -269,7 +275,8 @@ impl<'s> References<'s> {
         }
     }
 
-    /// Writes schemas under their names, those of definitions perhaps.
+    /// Writes schemas with their names. `place`: the keyword of the definitions, if these are
+    /// definitions.
     fn named(&mut self, schemas: &'s str, json: &mut Writer<'_>, place: Option<&str>) {
         for (name, schema) in json::members(schemas) {
             if let Some(place) = place.filter(|_| !self.followed) {
@@ -283,7 +290,7 @@ impl<'s> References<'s> {
         }
     }
 
-    /// Writes what the root defines in one of the places.
+    /// Writes the definitions of the root under one of the two keywords for definitions.
     fn definitions(&mut self, place: &'static str, json: &mut Writer<'_>) {
         let own = self.known.get(place).copied().unwrap_or_default();
         let lifted = self.lifted.iter().filter_map(|(path, schema)| {
@@ -306,7 +313,7 @@ impl<'s> References<'s> {
         json.end_object();
     }
 
-    /// Returns the text of a reference as it is written; `None` if it is left out.
+    /// Returns the text of a reference in rewritten form; `None` if the reference is left out.
     fn reference(&mut self, reference: Str<'s>) -> Option<Cow<'s, str>> {
         let text = reference.decode();
         let is_path = words::begins(&text, "#/");
@@ -326,12 +333,12 @@ fn path_of(place: &str, name: &str) -> String {
     [place, "/", name].concat()
 }
 
-/// A step of a path as the name that it stands for.
+/// Returns a step of a path without percent signs and escapes: the name that it stands for.
 fn decoded(step: &str) -> Cow<'static, str> {
     unescaped(&words::percent_decoded(step)).into_owned().into()
 }
 
-/// A step of a path without the escapes of paths: `~1` is a `/`, and `~0` a `~`.
+/// Returns a step of a path without the escapes of JSON Pointer: `~1` is a `/`, and `~0` a `~`.
 fn unescaped(step: &str) -> Cow<'_, str> {
     let mut parts = step.split('~');
     let mut plain = Cow::Borrowed(parts.next().unwrap_or_default());
@@ -342,7 +349,7 @@ fn unescaped(step: &str) -> Cow<'_, str> {
     plain
 }
 
-/// A name with the escapes of a JSON Pointer.
+/// Returns a name with the escapes of a JSON Pointer.
 fn escaped(name: &str) -> String {
     let mut step = String::with_capacity(name.len());
     for letter in name.chars() {

@@ -1,15 +1,16 @@
-//! Schemas that an upstream takes in OpenAI's strict mode.
+//! Check whether an upstream accepts a schema in OpenAI's strict mode (`strict: true`).
 
 use crate::json::{self, ValueKind};
 use crate::json_schema::kind_of;
 use crate::profile::StrictSchemas;
 use crate::text::names::NameSet;
 
-/// The values of `format` in OpenAI's strict mode.
+/// Values of `format` that OpenAI's strict mode accepts.
 const FORMATS: [&str; 9] =
     ["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"];
 
-/// Whether an upstream that takes `taken` with `strict: true` takes this schema so.
+/// Returns true if an upstream that accepts `taken` in strict mode accepts this schema with
+/// `strict: true`.
 #[must_use]
 pub(crate) fn takes_strictly(taken: StrictSchemas, schema: &str) -> bool {
     match taken {
@@ -18,16 +19,16 @@ pub(crate) fn takes_strictly(taken: StrictSchemas, schema: &str) -> bool {
     }
 }
 
-/// Returns true if OpenAI takes a schema with `strict: true`: every object has
-/// `additionalProperties: false` and requires all its properties, every array has `items`, nothing
-/// stands beside a `$ref`, and no keyword or value of `format` is used that OpenAI's strict mode
-/// refuses.
+/// Returns true if OpenAI accepts a schema with `strict: true`. Every object must have
+/// `additionalProperties: false` and require all its properties; every array must have `items`. A
+/// `$ref` must be alone, and no keyword or `format` may be used that OpenAI's strict mode refuses.
 #[must_use]
 pub(super) fn meets_strict_subset(schema: &str) -> bool {
     strict(schema, true)
 }
 
-/// Whether a schema and those in it are in the subset. What `write_schema` leaves out is no reason.
+/// Returns true if a schema and its subschemas are in the strict subset. Keywords that
+/// `write_schema` leaves out are ignored.
 fn strict(schema: &str, root: bool) -> bool {
     let (mut object, mut typed, mut closed) = (root, root, false);
     let (mut array, mut items, mut reference, mut keywords) = (false, false, false, 0u32);

@@ -1,24 +1,25 @@
-//! The walk that the dialects share. It knows which keywords hold schemas, so that a property that
-//! is merely *called* `title` or `$schema` is never taken for the keyword.
+//! Traversal of schemas that all dialects share. It knows which keywords contain schemas, so that a
+//! property that is merely *called* `title` or `$schema` is never mistaken for the keyword.
 //!
-//! The walk goes as deep as the schema is nested, which was bounded when the request was read.
+//! The recursion is as deep as the schema is nested, which was bounded when the request was read.
 
 use super::facts::{Facts, Member};
 use super::merged::Merged;
 use crate::json::{self, ValueKind, Writer};
 use crate::json_schema::{Holds, PATTERN_PROPERTIES, holds, is_unportable, kind_of, may_be_bool};
 
-/// Writes schemas as an upstream takes them. Nothing fails: a schema was read with its request.
+/// Writer of schemas in the form that an upstream supports. No method fails, because schemas were
+/// checked when the request was read.
 pub(super) trait Dialect {
-    /// Writes a schema that is an object. `root`: it is that of a function.
+    /// Writes a schema that is an object. `root`: the schema is that of a whole function.
     fn object(&mut self, schema: &str, json: &mut Writer<'_>, root: bool);
 
-    /// The schema that any value fits.
+    /// Returns the schema that allows any value.
     fn any(&self) -> &'static str {
         "{}"
     }
 
-    /// Writes a schema that stands within another: an object, a boolean, or an array of schemas.
+    /// Writes a schema within another schema: an object, a boolean, or an array of schemas.
     fn schema(&mut self, schema: &str, json: &mut Writer<'_>) {
         match kind_of(schema) {
             ValueKind::Object => self.object(schema, json, false),
@@ -33,7 +34,7 @@ pub(super) trait Dialect {
         }
     }
 
-    /// Writes a member of a schema that the dialect takes as it is.
+    /// Writes a member of a schema without changing its keyword.
     fn member(&mut self, member: &Member<'_>, json: &mut Writer<'_>) {
         let Member { key, keyword, value } = member;
         match (holds(keyword), member.kind()) {
@@ -66,8 +67,8 @@ pub(super) trait Dialect {
         }
     }
 
-    /// Writes the `properties` that no member of the schema gave: those of its branches, or none in
-    /// a root.
+    /// Writes `properties` if no member of the schema did: those of the merged branches, or an
+    /// empty object in a root.
     fn missing_properties(
         &mut self,
         facts: &Facts<'_>,

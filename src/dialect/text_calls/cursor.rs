@@ -1,4 +1,4 @@
-//! Reading markup from left to right.
+//! Cursor that reads the markup of tool calls from left to right.
 
 use std::borrow::Cow;
 
@@ -10,29 +10,29 @@ use crate::text::words;
 
 use super::Piece;
 
-/// The tool that a model means by a name.
+/// Function that returns the tool that a model means by a name.
 pub(super) type Tools<'t> = &'t dyn Fn(&str) -> Option<&'t Tool>;
 
-/// Extent of a text that is read: how much of the answer it is.
+/// Position of a text within the answer: whether it starts and ends the answer.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Extent {
-    /// True if the text begins the answer.
+    /// True if the text starts at the beginning of the answer.
     pub(super) is_all: bool,
-    /// True if the model did not end the answer.
+    /// True if a length limit or a filter ended the answer, and not the model.
     pub(super) is_cut_off: bool,
 }
 
-/// Tags around calls: start and end.
+/// Tags around a section of calls: pairs of start and end.
 pub(super) type Around = &'static [(&'static str, &'static str)];
 
-/// Reads a call from behind its start, to its end.
+/// Function that reads one call, from behind its start tag to its end.
 pub(super) type Call = fn(&mut Cursor<'_>, Tools<'_>) -> Option<Piece>;
 
-/// Text that is not read yet. White space between tokens means nothing.
+/// Remaining text of a parser. White space between tokens is ignored.
 pub(super) struct Cursor<'a> {
     pub(super) rest: &'a str,
     pub(super) extent: Extent,
-    /// True if each tag has DeepSeek's mark, `｜DSML｜`.
+    /// True if each tag contains DeepSeek's mark, `｜DSML｜`.
     pub(super) is_marked: bool,
 }
 
@@ -61,9 +61,8 @@ impl<'a> Cursor<'a> {
         self.eat(token).then_some(())
     }
 
-    /// Returns the text behind a token. In a tag of DeepSeek, `<｜DSML｜name`, the model doubles the
-    /// bars, writes others that look like them, and adds a space behind them, differently in each
-    /// tag.
+    /// Returns the text behind a token. In DeepSeek's tags, such as `<｜DSML｜name`, the model may
+    /// double the bars, use similar characters, or add a space behind them.
     pub(super) fn behind<'t>(&self, text: &'t str, token: &str) -> Option<&'t str> {
         if !self.is_marked || !token.starts_with('<') {
             return text.strip_prefix(token);
@@ -76,12 +75,12 @@ impl<'a> Cursor<'a> {
         words::trim_start(text, b" ").strip_prefix(name)
     }
 
-    /// Reads the end of a section of calls. `around`: the starts and ends that a section can have,
-    /// `open`: which of them began this one.
+    /// Reads the end tag of a section of calls. `around`: possible start and end tags of a section;
+    /// `open`: index of the pair that began this section.
     ///
-    /// Servers take the end for a stop token, and models leave it out, so it may be missing at the
-    /// end of the answer or where the next section begins: the calls are complete without it. It
-    /// may be missing anywhere if no start was there.
+    /// Servers treat the end tag as a stop token, and models leave it out. So it may be missing at
+    /// the end of the answer or where the next section begins, because the calls are complete
+    /// without it. It may be missing anywhere if the section had no start tag.
     pub(super) fn close(&mut self, around: &[(&str, &str)], open: Option<usize>) -> Option<()> {
         let ends = open.and_then(|at| around.get(at..=at)).unwrap_or(around);
         let is_closed = ends.iter().any(|(_, end)| self.eat(end));
@@ -90,13 +89,14 @@ impl<'a> Cursor<'a> {
         (is_closed || !self.extent.is_cut_off && may_miss()).then_some(())
     }
 
-    /// Reads the end of what `start` began, which may be missing as that of a section may.
+    /// Reads the end tag `end` of an element that `start` began. Like the end of a section, it may
+    /// be missing.
     pub(super) fn end(&mut self, start: &str, end: &str) -> Option<()> {
         self.close(&[(start, end)], Some(0))
     }
 
-    /// Reads calls that begin with `start`, in sections (see [`Cursor::close`]), of which each has
-    /// a call.
+    /// Reads calls that begin with `start`, in sections (see [`Cursor::close`]). Each section must
+    /// contain a call.
     pub(super) fn sections(
         &mut self,
         around: Around,
@@ -135,7 +135,7 @@ impl<'a> Cursor<'a> {
         text
     }
 
-    /// An object of JSON.
+    /// Reads a JSON object, and returns its text.
     pub(super) fn object(&mut self) -> Option<Cow<'a, str>> {
         self.skip_blank();
         let mut reader = Reader::new(self.rest, DEPTH_MAX);

@@ -1,19 +1,20 @@
-//! The code fences of Markdown: what stands in them is no call, models write about calls too.
+//! Code fences of Markdown. Text inside of a fence is never a call, because models also write about
+//! calls.
 
-/// A code fence that is open.
+/// Code fence that is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fence {
     mark: u8,
     length: usize,
 }
 
-/// A fence has at least so many marks.
+/// Minimum number of marks of a code fence.
 const LENGTH_MIN: usize = 3;
 
-/// Marks that are looked at each time a line grows.
+/// Maximum number of marks that are examined each time a line grows.
 const MARKS_MAX: usize = 64;
 
-/// Maximum number of list and quote marks before a fence, and of blanks behind each of them.
+/// Maximum number of list and quote marks before a fence, and of spaces behind each of them.
 const LISTS_MAX: usize = 8;
 const GAP_MAX: usize = 4;
 
@@ -27,8 +28,8 @@ impl Fence {
     }
 }
 
-/// Returns the fence that is open behind a line, which comes without its indent, if `open` was open
-/// before it.
+/// Returns the code fence that is open after a line (given without its indent), if `open` was open
+/// before.
 pub(super) fn after(line: &str, open: Option<Fence>) -> Option<Fence> {
     let (rest, _) = behind_lists(line);
     let Some(mark) = rest.bytes().next().filter(|byte| matches!(byte, b'`' | b'~')) else {
@@ -46,15 +47,15 @@ pub(super) fn after(line: &str, open: Option<Fence>) -> Option<Fence> {
     }
 }
 
-/// Returns true if a line that begins like this can still open or close a fence.
+/// Returns true if a line that begins with `start` can still open or close a code fence.
 pub(super) fn may_begin(start: &str) -> bool {
     let (rest, is_whole) = behind_lists(start);
     let marks = |mark: u8| rest.bytes().take(LENGTH_MIN).all(|byte| byte == mark);
     !is_whole || marks(b'`') || marks(b'~')
 }
 
-/// Returns the text behind the marks of lists and quotes, and true if no more of these marks can
-/// follow.
+/// Returns the text behind the marks of lists and quotes in a line. The flag is true if no more of
+/// these marks can follow.
 fn behind_lists(line: &str) -> (&str, bool) {
     let mut rest = line;
     for _ in 0..LISTS_MAX {

@@ -1,4 +1,4 @@
-//! Harmony, the form of gpt-oss: messages in channels.
+//! Parser for Harmony, the output format of gpt-oss: messages in channels.
 
 use super::Piece;
 use super::cursor::{Cursor, Tools};
@@ -7,22 +7,22 @@ use crate::text::words;
 
 const MESSAGE: &str = "<|message|>";
 
-/// Tokens that begin the head of a message.
+/// Tokens of Harmony that begin the head of a message.
 const STARTS: [&str; 2] = ["<|start|>", "<|channel|>"];
 
-/// Tokens that end a message.
+/// Tokens of Harmony that end a message.
 const ENDS: [&str; 3] = ["<|end|>", "<|call|>", "<|return|>"];
 
 /// Maximum number of failed attempts to read the input of a tool. Each attempt may read to the end
 /// of the answer.
 const TRIES_MAX: u8 = 8;
 
-/// `<|start|>assistant<|channel|>commentary to=functions.NAME …<|message|>{…}<|call|>`, and the
-/// other channels.
+/// Reads `<|start|>assistant<|channel|>commentary to=functions.NAME …<|message|>{…}<|call|>`, and
+/// the other channels.
 ///
-/// Its template refuses a history with the head of a message in a text. So once one is there, all
-/// of it is reasoning or text without a head, unless it is a call. Nothing is given where there is
-/// none.
+/// The model's template refuses a history with the head of a message in a text. So once a head was
+/// found, everything that is not a call becomes reasoning or text without heads. Returns `None` if
+/// the text has no head.
 // Long: one loop over the channels, a branch for each of their marks.
 pub(super) fn read(
     cursor: &mut Cursor<'_>,
@@ -105,8 +105,8 @@ fn example<'a>(cursor: &mut Cursor<'a>, answer: &'a str, pieces: &mut Vec<Piece>
     read(cursor, &|_| None, pieces)
 }
 
-/// Returns the text behind the last message without the tokens that servers leave around it, or
-/// nothing if it is blank.
+/// Returns the text behind the last message, without the tokens that servers leave around it; empty
+/// if it is blank.
 fn without_tokens(text: &str) -> &str {
     let mut text = if text.trim().is_empty() { "" } else { text };
     let ends = || ENDS.iter().chain(&["<|endoftext|>"]);
@@ -119,7 +119,7 @@ fn without_tokens(text: &str) -> &str {
     text
 }
 
-/// Adds a message, a paragraph of its own.
+/// Adds a message to the pieces, as a paragraph of its own.
 fn say(pieces: &mut Vec<Piece>, piece: Piece) {
     match (pieces.last_mut(), piece) {
         (_, Piece::Text(text) | Piece::Thinking(_, text)) if text.is_empty() => {}
@@ -138,7 +138,7 @@ fn first(text: &str, tokens: &[&str]) -> Option<(usize, usize)> {
 }
 
 impl<'a> Cursor<'a> {
-    /// A message that is an object.
+    /// Reads a message that is a JSON object.
     fn message_object(&mut self) -> Option<String> {
         let message = self.rest;
         // The token that ends a call ends the answer, so servers take it for a stop token.
@@ -151,8 +151,8 @@ impl<'a> Cursor<'a> {
         input.map(std::borrow::Cow::into_owned)
     }
 
-    /// Reads a message up to its end token, or up to the next head if that token is missing. Also
-    /// returns whether the end token was there.
+    /// Reads a message up to its end token, or up to the next head if that token is missing. The
+    /// flag is true if the end token was found.
     fn message(&mut self) -> Option<(&'a str, bool)> {
         let next = words::find(self.rest, MESSAGE);
         let text = self.rest.get(..next.unwrap_or(self.rest.len()))?;

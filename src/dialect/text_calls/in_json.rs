@@ -1,4 +1,4 @@
-//! The syntaxes that write an input as JSON.
+//! Parsers for call syntaxes that write the input as JSON.
 
 use std::borrow::Cow;
 
@@ -7,13 +7,14 @@ use super::cursor::{Cursor, Extent, Tools};
 use crate::json::{self, Reader};
 use crate::json_schema::input::property;
 
-/// `<tool_call>{"name": …, "arguments": …}</tool_call>`.
+/// Reads Hermes' form: `<tool_call>{"name": …, "arguments": …}</tool_call>`.
 pub(super) fn hermes(cursor: &mut Cursor<'_>, tools: Tools<'_>) -> Option<Piece> {
     let call = named(&cursor.object()?, tools, true)?;
     cursor.end("<tool_call>", "</tool_call>")?;
     Some(call)
 }
 
+/// Reads Kimi's form:
 /// `<|tool_call_begin|>functions.NAME:N<|tool_call_argument_begin|>{…}<|tool_call_end|>`, in a
 /// section.
 pub(super) fn kimi(cursor: &mut Cursor<'_>, tools: Tools<'_>) -> Option<Piece> {
@@ -27,8 +28,8 @@ pub(super) fn kimi(cursor: &mut Cursor<'_>, tools: Tools<'_>) -> Option<Piece> {
     Some(Piece::call(Some(id.to_owned()), tools(id)?, input))
 }
 
-/// `<｜tool▁call▁begin｜>NAME<｜tool▁sep｜>{…}<｜tool▁call▁end｜>` up to V3.1, where older models put the
-/// input into a fence.
+/// Reads DeepSeek's form up to V3.1: `<｜tool▁call▁begin｜>NAME<｜tool▁sep｜>{…}<｜tool▁call▁end｜>`.
+/// Older models put the input into a code fence.
 pub(super) fn deepseek(cursor: &mut Cursor<'_>, tools: Tools<'_>) -> Option<Piece> {
     let mut name = cursor.until("<｜tool▁sep｜>")?.trim();
     let is_fenced = name == "function" && !cursor.rest.trim_start().starts_with('{');
@@ -44,7 +45,8 @@ pub(super) fn deepseek(cursor: &mut Cursor<'_>, tools: Tools<'_>) -> Option<Piec
     Some(Piece::call(None, tools(name)?, input))
 }
 
-/// `[TOOL_CALLS] [{"name": …, "arguments": …}]` or `[TOOL_CALLS]NAME[ARGS]{…}`.
+/// Reads Mistral's form: `[TOOL_CALLS] [{"name": …, "arguments": …}]` or
+/// `[TOOL_CALLS]NAME[ARGS]{…}`.
 pub(super) fn mistral(
     cursor: &mut Cursor<'_>,
     tools: Tools<'_>,
@@ -79,7 +81,8 @@ pub(super) fn mistral(
     Some(())
 }
 
-/// `{"type": "function", "name": …, "parameters": …}`, several behind semicolons or in a list.
+/// Reads Llama's form: `{"type": "function", "name": …, "parameters": …}`. Several calls are
+/// separated by semicolons or form a list.
 pub(super) fn llama(
     cursor: &mut Cursor<'_>,
     tools: Tools<'_>,
@@ -97,11 +100,11 @@ pub(super) fn llama(
     (!is_list || cursor.eat("]")).then_some(())
 }
 
-/// Reads an object with a name and an input. With any other member, it is another thing, or has an
-/// input that would be lost.
+/// Reads an object with a name and an input as a call. An object with any other member is no call,
+/// or has an input that would be lost.
 ///
-/// JSON without a tag is as often an answer, with a name in it. It is a call if it has an input,
-/// and that is no schema, which would be the definition of the tool.
+/// JSON without a tag is often an ordinary answer that contains a name. It counts as a call only if
+/// it has an input that is no schema, since a schema would make it the definition of the tool.
 fn named(object: &str, tools: Tools<'_>, is_tagged: bool) -> Option<Piece> {
     let (mut tool, mut id, mut input) = (None, None, None);
     let mut reader = Reader::of(object);
@@ -137,7 +140,7 @@ fn named(object: &str, tools: Tools<'_>, is_tagged: bool) -> Option<Piece> {
     Some(Piece::call(id, tool, input.unwrap_or(Cow::Borrowed("{}")).into_owned()))
 }
 
-/// A text that is an object of JSON, and nothing else.
+/// Returns a text as a JSON object, if it contains nothing else.
 fn whole_object(text: &str) -> Option<String> {
     let mut cursor = Cursor { rest: text, extent: Extent::default(), is_marked: false };
     let object = cursor.object()?.into_owned();

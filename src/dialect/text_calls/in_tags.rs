@@ -1,8 +1,8 @@
-//! Readers of the syntaxes that write each value of a call's input between tags, without escapes.
+//! Parsers for call syntaxes that write each value of the input between tags, without escapes.
 //!
-//! Nothing in such a value is quoted, so the text of a file can look like the end of a value, or
-//! like a call. One rule for all of them says where a value ends ([`Cursor::value`]); where it
-//! leaves a doubt, there is no call.
+//! Such values have no quoting, so the text of a file can look like the end of a value, or like a
+//! call. One rule for all syntaxes decides where a value ends ([`Cursor::value`]); in case of
+//! doubt, the text is no call.
 
 use super::Piece;
 use super::cursor::{Around, Cursor, Tools};
@@ -13,22 +13,24 @@ use crate::model::request_context::Tool;
 use crate::text::names::NameSet;
 use crate::text::words;
 
-/// The tags of a syntax.
+/// Tags of one syntax, and rules for the values between them.
 struct Tags {
-    /// The start of a call, up to its name.
+    /// Start tag of a call, up to the tool's name.
     call: &'static str,
     call_end: &'static str,
-    /// The start of a parameter, up to its key.
+    /// Start tag of a parameter, up to its key.
     parameter: &'static str,
     key_end: &'static str,
     value_end: &'static str,
-    /// Start of an element that may stand inside of a value and has the same end tag as a value.
+    /// Start of an element that may occur inside of a value and has the same end tag as a value.
     element: &'static str,
-    /// Reads what stands between the key and the value.
+    /// Function that reads the text between a key and its value.
     head: fn(&mut Cursor<'_>) -> Option<Declared>,
-    /// The value without what is layout, if all values of a call have that.
+    /// Function that removes white space used as layout from a value, if all values of the call
+    /// have it.
     layout: fn(&str) -> &str,
-    /// True if each tag begins a line, so that the next tag ends a value whose own end is missing.
+    /// True if each tag begins a line, so that the next tag ends a value whose own end tag is
+    /// missing.
     own_lines: bool,
 }
 
@@ -40,7 +42,7 @@ pub(super) enum Declared {
     IsJson,
 }
 
-/// A key is no longer than this.
+/// Maximum number of bytes of a key.
 const KEY_BYTES_MAX: usize = 1024;
 
 const QWEN: Tags = Tags {
@@ -87,7 +89,7 @@ const GLM: Tags = Tags {
     own_lines: false,
 };
 
-/// Tags of Claude's syntax, which many models know. MiniMax uses them as its own.
+/// Tags of Claude's syntax, which many models know. MiniMax uses it as its own.
 const CLAUDE: Tags = Tags {
     call: "<invoke name=\"",
     call_end: "</invoke>",
@@ -108,7 +110,7 @@ const CLAUDE: Tags = Tags {
     own_lines: false,
 };
 
-/// Claude's tags with DeepSeek's mark in each; values are read as they are.
+/// Tags of Claude's syntax with DeepSeek's mark in each; values keep their white space.
 const DSML: Tags = Tags { layout: |value| value, ..CLAUDE };
 
 /// Reads Qwen's form:
@@ -146,7 +148,7 @@ pub(super) fn glm(cursor: &mut Cursor<'_>, tools: Tools<'_>) -> Option<Piece> {
     Some(Piece::call(None, tool, input))
 }
 
-/// The sections of Claude's form.
+/// Start and end tags of sections of calls in Claude's form.
 const SECTIONS: Around = &[
     ("<minimax:tool_call>", "</minimax:tool_call>"),
     ("<tool_calls>", "</tool_calls>"),
@@ -156,7 +158,8 @@ const SECTIONS: Around = &[
     ("<call>", "</call>"),
 ];
 
-/// `<minimax:tool_call><invoke name="NAME"><parameter name="KEY">VALUE</parameter></invoke></minimax:tool_call>`.
+/// Reads Claude's form: `<invoke name="NAME"><parameter name="KEY">VALUE</parameter></invoke>`, in
+/// a section such as `<minimax:tool_call>`.
 pub(super) fn claude(
     cursor: &mut Cursor<'_>,
     tools: Tools<'_>,
@@ -178,8 +181,8 @@ pub(super) fn claude(
     })
 }
 
-/// `<｜DSML｜tool_calls><｜DSML｜invoke name="NAME">…`, in which each value has `string="true"` or
-/// `"false"`.
+/// Reads DeepSeek's form: `<｜DSML｜tool_calls><｜DSML｜invoke name="NAME">…`, where each value has
+/// `string="true"` or `"false"`.
 pub(super) fn deepseek(
     cursor: &mut Cursor<'_>,
     tools: Tools<'_>,
@@ -194,7 +197,7 @@ fn schema(tool: &Tool) -> &str {
 }
 
 impl<'a> Cursor<'a> {
-    /// The members of an input.
+    /// Reads the parameters of a call, and returns them as a JSON object.
     fn input(&mut self, tags: &Tags, tool: &Tool) -> Option<String> {
         let mut members = Vec::new();
         self.skip_blank();
@@ -217,7 +220,7 @@ impl<'a> Cursor<'a> {
         Some(input.unwrapped(schema(tool)))
     }
 
-    /// Returns the key of the parameter that begins here, and the text behind the key.
+    /// Returns the key of the parameter that begins at `text`, and the text behind the key.
     fn parameter(&self, tags: &Tags, text: &'a str) -> Option<(&'a str, &'a str)> {
         let text = self.behind(text, tags.parameter)?;
         let (key, _) = words::split_once(words::beginning(text, KEY_BYTES_MAX), tags.key_end)?;
@@ -226,11 +229,11 @@ impl<'a> Cursor<'a> {
         (!key.bytes().any(|byte| matches!(byte, b'<' | b'\n'))).then_some((key, rest))
     }
 
-    /// Reads a value, up to the first end tag of a value that has another tag behind it.
+    /// Reads a parameter's value, up to the first end tag that is followed by another tag.
     ///
-    /// Other ends within it belong to elements in it, or stand in the midst of a line. It is in
-    /// doubt if it has the start of a call in it, or that of a parameter that the tool has: then an
-    /// end is missing, and it would swallow the next one.
+    /// Earlier end tags belong to elements inside of the value, or stand in the middle of a line.
+    /// The value is doubtful if it contains the start of a call, or of a parameter that the tool
+    /// has: then an end tag is missing, and the value would include the next one.
     fn value(&mut self, tags: &Tags, schema: &str) -> Option<&'a str> {
         let text = self.rest;
         // `is_open`: it has a parameter that the tool does not have, without its end.
@@ -283,8 +286,8 @@ impl<'a> Cursor<'a> {
 }
 
 /// Writes a value that came as plain text. Only the schema, a part of `root`, tells whether `5` is
-/// a number or a text, unless `declared` says so. Without a schema, the value is what it looks
-/// like.
+/// a number or a text, unless `declared` states the type. Without a schema, the value has the type
+/// that it looks like.
 pub(super) fn write_value(
     out: &mut Vec<u8>,
     value: &str,
@@ -323,7 +326,7 @@ pub(super) fn write_value(
     }
 }
 
-/// An input that is put together member by member.
+/// JSON object of a call's input that is written member by member.
 #[derive(Default)]
 pub(super) struct Object {
     out: Vec<u8>,
@@ -331,7 +334,8 @@ pub(super) struct Object {
 }
 
 impl Object {
-    /// Writes a member with the value of a parameter. Returns `None` if the key came before.
+    /// Writes a member with the value of a parameter. Returns `None` if the object already has this
+    /// key.
     fn member(&mut self, key: &str, value: &str, declared: Declared, schema: &str) -> Option<()> {
         let mut json = self.key(key)?;
         write_value(json.out(), value, declared, schema, property(schema, key));
@@ -344,7 +348,7 @@ impl Object {
         Some(())
     }
 
-    /// A member that is written as JSON.
+    /// Writes a member whose value is already JSON.
     pub(super) fn json(&mut self, key: &str, value: &str) -> Option<()> {
         if !Reader::new(value, 64).is_whole() {
             return None;
@@ -379,8 +383,8 @@ impl Object {
         String::from_utf8(self.out).unwrap_or_default()
     }
 
-    /// Returns the input. Where a model put the whole input into one parameter that the tool does
-    /// not have, this is the value of that parameter.
+    /// Returns the finished input. If the model put the whole input into one parameter that the
+    /// tool does not have, the result is the value of that parameter.
     fn unwrapped(self, schema: &str) -> String {
         let words = ["arguments", "parameters", "input"];
         let is_one = self.keys.len() == 1;

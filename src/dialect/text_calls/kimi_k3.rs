@@ -1,5 +1,5 @@
-//! Kimi K3: what it says and its calls, in elements of control tokens. Each argument says what it
-//! is.
+//! Parser for the output of Kimi K3: text and calls in elements of control tokens. Each argument
+//! states its type.
 
 use super::Piece;
 use super::cursor::{Cursor, Tools};
@@ -8,8 +8,8 @@ use crate::text::words;
 
 const SEP: &str = "<|sep|>";
 
-/// `<|open|>tools<|sep|><|open|>call tool="NAME" index="1"<|sep|>…`, with
-/// `<|open|>response<|sep|>…` before it, or alone.
+/// Reads calls such as `<|open|>tools<|sep|><|open|>call tool="NAME" index="1"<|sep|>…`, with or
+/// without a text `<|open|>response<|sep|>…` before them.
 pub(super) fn read(
     cursor: &mut Cursor<'_>,
     tools: Tools<'_>,
@@ -46,8 +46,9 @@ pub(super) fn read(
 }
 
 impl<'a> Cursor<'a> {
-    /// `<|open|>argument key="KEY" type="TYPE"<|sep|>VALUE<|close|>argument<|sep|>`: a text is raw,
-    /// all else is JSON.
+    /// Reads arguments such as
+    /// `<|open|>argument key="KEY" type="TYPE"<|sep|>VALUE<|close|>argument<|sep|>`. A string is
+    /// raw text; any other type is JSON.
     fn arguments(&mut self) -> Option<Object> {
         let mut input = Object::default();
         while self.eat("<|open|>argument key=\"") {
@@ -64,7 +65,8 @@ impl<'a> Cursor<'a> {
         Some(input)
     }
 
-    /// The text of an element, which has no other in it.
+    /// Reads the text of an element up to the end tag `end`. Fails if the text contains another
+    /// element.
     fn element(&mut self, end: &str) -> Option<&'a str> {
         let (text, rest) = words::split_once(self.rest, end)?;
         if words::has(text, "<|open|>") {

@@ -1,4 +1,5 @@
-//! The syntaxes whose inputs are JSON but for their texts and keys: of Gemma, and of Python.
+//! Parsers for call syntaxes whose inputs are JSON except for strings and keys: those of Gemma, and
+//! of Python.
 
 use std::str::Chars;
 
@@ -9,18 +10,19 @@ use crate::text::json_scan::DEPTH_MAX;
 use crate::text::names::NameSet;
 use crate::text::words;
 
-/// Notation of the texts and keys in a syntax.
+/// Notation of strings and keys in one syntax.
 struct Literals {
-    /// Reads the text that stands here, if one does: as JSON, with its quotes.
+    /// Function that reads the string at the cursor, if there is one, and returns it as JSON with
+    /// quotes.
     text: fn(&mut Cursor<'_>) -> Option<String>,
-    /// Reads a key of an object, and the colon behind it.
+    /// Function that reads a key of an object and the colon after it.
     key: fn(&mut Cursor<'_>) -> Option<String>,
 }
 
 const WORDS: [(&str, &str); 3] = [("True", "true"), ("False", "false"), ("None", "null")];
 
 impl Literals {
-    /// Writes the value that stands at the cursor, as JSON.
+    /// Writes the value at the cursor as JSON.
     fn write(&self, cursor: &mut Cursor<'_>, out: &mut Vec<u8>) -> Option<()> {
         self.write_within(cursor, out, DEPTH_MAX)
     }
@@ -75,16 +77,16 @@ impl Literals {
     }
 }
 
-/// The token around texts of Gemma.
+/// Token that Gemma writes around strings.
 const QUOTE: &str = "<|\"|>";
 
-/// Gemma's: a token quotes texts, and nothing quotes keys.
+/// Notation of Gemma: a token quotes strings, and keys are not quoted.
 const GEMMA: Literals = Literals {
     text: |cursor| cursor.quoted().map(json::quoted),
     key: |cursor| cursor.bare_key().map(str::to_owned),
 };
 
-/// `<|tool_call>call:NAME{KEY:<|"|>TEXT<|"|>,KEY:5}<tool_call|>`.
+/// Reads Gemma's form: `<|tool_call>call:NAME{KEY:<|"|>TEXT<|"|>,KEY:5}<tool_call|>`.
 pub(super) fn gemma(cursor: &mut Cursor<'_>, tools: Tools<'_>) -> Option<Piece> {
     cursor.eat_any(&["call:", ":"]).then_some(())?;
     let tool = tools(cursor.take(cursor.rest.find('{')?).trim())?;
@@ -95,7 +97,7 @@ pub(super) fn gemma(cursor: &mut Cursor<'_>, tools: Tools<'_>) -> Option<Piece> 
 }
 
 impl<'a> Cursor<'a> {
-    /// The text between two quotes, exactly as it is.
+    /// Reads the text between two of Gemma's quote tokens, unchanged.
     fn quoted(&mut self) -> Option<&'a str> {
         let rest = self.rest.trim_start().strip_prefix(QUOTE)?;
         let (text, rest) = words::split_once(rest, QUOTE)?;
@@ -113,15 +115,15 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// The tokens around lists of calls.
+/// Tokens around lists of calls in Python's syntax.
 const AROUND: Around =
     &[("<|tool_call_start|>", "<|tool_call_end|>"), ("<|python_start|>", "<|python_end|>")];
 
-/// Index of LFM2's tokens in [`AROUND`].
+/// Index of the tokens of the model LFM2 in [`AROUND`].
 const LFM2: usize = 0;
 
-/// `[NAME(KEY="…", KEY=5), NAME()]`, perhaps between two tokens, or a call on each line of
-/// `<function_calls>`.
+/// Reads calls in Python's syntax: `[NAME(KEY="…", KEY=5), NAME()]`, perhaps between two tokens, or
+/// a call on each line of `<function_calls>`.
 pub(super) fn pythonic(
     cursor: &mut Cursor<'_>,
     tools: Tools<'_>,
@@ -164,7 +166,7 @@ pub(super) fn pythonic(
     Some(())
 }
 
-/// `NAME(KEY=VALUE, …)`.
+/// Reads a single call in Python's syntax: `NAME(KEY=VALUE, …)`.
 fn one(cursor: &mut Cursor<'_>, tools: Tools<'_>) -> Option<Piece> {
     let tool = tools(cursor.take(cursor.rest.find('(')?).trim())?;
     cursor.expect("(")?;
@@ -184,12 +186,12 @@ fn one(cursor: &mut Cursor<'_>, tools: Tools<'_>) -> Option<Piece> {
     Some(Piece::call(None, tool, String::from_utf8(input).ok()?))
 }
 
-/// Returns true if a byte may stand in a name.
+/// Returns true if a name may contain this byte.
 fn is_letter(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || !byte.is_ascii()
 }
 
-/// Python's, with quotes of four kinds.
+/// Notation of Python, with four kinds of quotes.
 const PYTHON: Literals = Literals {
     text: |cursor| cursor.python_text(),
     key: |cursor| {
@@ -200,7 +202,7 @@ const PYTHON: Literals = Literals {
 };
 
 impl Cursor<'_> {
-    /// A text of Python as one of JSON, with its quotes.
+    /// Reads a string literal of Python, and returns it as a JSON string with quotes.
     fn python_text(&mut self) -> Option<String> {
         let quote =
             ["\"\"\"", "'''", "\"", "'"].into_iter().find(|it| self.rest.starts_with(it))?;
@@ -221,7 +223,7 @@ impl Cursor<'_> {
     }
 }
 
-/// Writes what stands behind a backslash in Python as JSON.
+/// Writes the escape behind a backslash in a Python string, as JSON.
 fn unescape(chars: &mut Chars<'_>, out: &mut Vec<u8>) -> Option<()> {
     let rest = chars.as_str();
     let letter = chars.next()?;
@@ -266,7 +268,7 @@ fn unescape(chars: &mut Chars<'_>, out: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-/// A number of so many digits.
+/// Reads a hexadecimal number with this number of digits.
 fn hex(chars: &mut Chars<'_>, digits: usize) -> Option<u32> {
     let (text, rest) = chars.as_str().split_at_checked(digits)?;
     *chars = rest.chars();

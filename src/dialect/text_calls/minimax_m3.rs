@@ -1,5 +1,5 @@
-//! MiniMax M3: elements that are named like the members of the input. Only what its mark precedes
-//! is a tag.
+//! Parser for the output of MiniMax M3, whose elements are named like the members of the input.
+//! Only text behind the model's mark is a tag.
 
 use super::Piece;
 use super::cursor::{Cursor, Tools};
@@ -11,10 +11,11 @@ use crate::text::words;
 
 pub(super) const MARK: &str = "]<]minimax[>[";
 
-/// Elements are nested at most so deep.
+/// Maximum depth of nested elements.
 const DEPTH_MAX: u8 = 32;
 
-/// `]<]minimax[>[<tool_call>]<]minimax[>[<invoke name="NAME">]<]minimax[>[<KEY>VALUE]<]minimax[>[</KEY>…`
+/// Reads calls such as `]<]minimax[>[<tool_call>]<]minimax[>[<invoke name="NAME">…`, in which each
+/// parameter is an element: `]<]minimax[>[<KEY>VALUE]<]minimax[>[</KEY>`.
 pub(super) fn read(
     cursor: &mut Cursor<'_>,
     tools: Tools<'_>,
@@ -47,7 +48,7 @@ impl<'a> Cursor<'a> {
         Some(())
     }
 
-    /// The name of the element that begins here.
+    /// Reads the start tag at the cursor, and returns the name of the element.
     fn opened(&mut self) -> Option<&'a str> {
         let rest = self.rest.trim_start().strip_prefix(MARK)?.trim_start().strip_prefix('<')?;
         let (name, behind) = words::split_once(rest, ">")?;
@@ -56,7 +57,8 @@ impl<'a> Cursor<'a> {
         Some(name)
     }
 
-    /// The elements that stand here, if any do: a list if they are items, else an object.
+    /// Reads the elements at the cursor, if there are any: as a list if they are called `item`,
+    /// otherwise as an object.
     fn elements(&mut self, root: &str, schema: &str, depth: u8) -> Option<Option<String>> {
         let depth = depth.checked_sub(1)?;
         let (mut object, mut list) = (Object::default(), String::new());
@@ -85,7 +87,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A text, up to the next tag.
+    /// Reads the text up to the next tag, and returns it as a JSON value.
     fn leaf(&mut self, root: &str, schema: &str) -> Option<String> {
         let (text, _) = words::split_once(self.rest, MARK)?;
         self.rest = self.rest.get(text.len()..)?;

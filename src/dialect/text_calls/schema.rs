@@ -1,22 +1,24 @@
-//! Questions to the schema of a tool about a value that was written as plain text.
+//! Queries to the schema of a tool about a value that was written as plain text.
 
 use std::cell::Cell;
 
 use crate::json;
 
-/// Schemas within schemas are followed so far; a `$ref` can lead back to where it stands.
+/// Maximum depth of schemas that are followed within each other; a `$ref` can lead back to its own
+/// position.
 const DEPTH_MAX: u8 = 8;
 
-/// Maximum number of schemas that are looked at for one value: each can lead back to several.
+/// Maximum number of schemas that are examined for one value, since each can lead to several
+/// others.
 const SCHEMAS_MAX: u16 = 256;
 
-/// Returns true if `schema`, which is a part of `root`, says that values of the type `kind` are
-/// allowed.
+/// Returns true if `schema`, which is a part of `root`, allows values of the type `kind`.
 pub(super) fn allows(root: &str, schema: &str, kind: &str) -> bool {
     allows_within(root, schema, kind, DEPTH_MAX, &Cell::new(SCHEMAS_MAX))
 }
 
-/// Whether a tool can have a parameter of this name: its schema lists it, or lists none.
+/// Returns true if a tool can have a parameter of this name: its schema lists the name, or lists no
+/// names.
 pub(super) fn has_parameter(schema: &str, name: &str) -> bool {
     let properties = json::member(schema, "properties").unwrap_or_default();
     json::members(properties).next().is_none() || json::member(properties, name).is_some()
@@ -56,12 +58,13 @@ fn referred<'s>(root: &'s str, path: &str) -> Option<&'s str> {
     names.try_fold(root, |schema, name| json::member(schema, name))
 }
 
-/// Returns true if `holds` is true of the value or, for a list, of one of its elements.
+/// Returns true if the function `holds` returns true for the value or, if the value is a list, for
+/// one of its elements.
 fn any(value: &str, holds: impl Fn(&str) -> bool) -> bool {
     if value.starts_with('[') { json::elements(value).any(holds) } else { holds(value) }
 }
 
-/// The type of a value, in the words of schemas.
+/// Returns the JSON Schema type of a JSON value.
 fn type_of(value: &str) -> &'static str {
     match value.as_bytes().first() {
         Some(b'"') => "string",

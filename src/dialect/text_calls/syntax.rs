@@ -1,8 +1,8 @@
-//! The table of syntaxes: a row for each, and what all of them have in common.
+//! Table of the syntaxes in which models write calls as text, one row per syntax.
 //!
-//! All of them read several calls, and give nothing unless the whole text is calls, perhaps with
-//! the tokens that ended it, and LFM2's remark. Harmony also has what the model thinks and says,
-//! with calls or without.
+//! Every syntax allows several calls. The whole text must be calls, perhaps with the tokens that
+//! ended it and LFM2's remark; otherwise no call is read. Harmony also contains the model's
+//! reasoning and text, with or without calls.
 
 use super::cursor::{Around, Call, Cursor, Extent, Tools};
 use super::{Piece, harmony, in_json, in_tags, kimi_k3, literals, minimax_m3};
@@ -20,28 +20,29 @@ pub(super) struct Syntax {
     pub(super) line_starts: &'static [&'static str],
     /// Texts that begin a call at the start of the answer.
     pub(super) answer_starts: &'static [&'static str],
-    /// Starts that follow text directly where nothing but the end of the line follows them, and
-    /// what must stand behind them then. An example within a sentence goes on in its line.
+    /// Opening tags that may follow text directly if they end the line, and the tag that must come
+    /// after them. In an example within a sentence, the line goes on behind the tag.
     pub(super) openers: (&'static [&'static str], &'static str),
-    /// True if the starts are ordinary characters, which a model writes in examples too.
+    /// True if the start tags are ordinary characters, which a model writes in examples too.
     pub(super) is_in_letters: bool,
     /// True if calls in this syntax stand only at the start of an answer, with no text before them.
     pub(super) begins_answer: bool,
     /// Function that returns true if a bare list that begins like this text contains calls, and
     /// false if it does not. `None`: the text is too short to tell.
     pub(super) list_is_call: fn(&str) -> Option<bool>,
-    /// True if the parts of the answer that are no call are read, too (Harmony).
+    /// True if the parts of the answer that are no calls are parsed, too (Harmony).
     reads_answer: bool,
-    /// Forms of markup, each with its beginning. The first form with a matching beginning is read.
+    /// Forms of markup in this syntax, each with its beginning. The first form whose beginning
+    /// matches is parsed.
     forms: &'static [(&'static str, Form)],
 }
 
-/// Reader for one form of markup.
+/// Parser for one form of markup.
 #[derive(Debug)]
 enum Form {
-    /// Calls that each begin with `start`, in sections.
+    /// Markup whose calls each begin with `start`, in sections delimited by the tags of `around`.
     Calls { around: Around, start: &'static str, call: Call },
-    /// Markup with a reader of its own.
+    /// Markup that a function of its own parses.
     Other(fn(&mut Cursor<'_>, Tools<'_>, &mut Vec<Piece>) -> Option<()>),
 }
 
@@ -49,10 +50,10 @@ const fn calls(around: Around, start: &'static str, call: Call) -> Form {
     Form::Calls { around, start, call }
 }
 
-/// Sections of Qwen's and Seed's calls, which differ only in the tag's name.
+/// Start and end tags of sections in Qwen's and Seed's syntax, which differ only in the tag's name.
 const QWEN: Around = &[("<tool_call>", "</tool_call>"), ("<seed:tool_call>", "</seed:tool_call>")];
 
-/// Sections of Kimi's calls. vLLM takes both spellings.
+/// Start and end tags of sections in Kimi's syntax. vLLM accepts both spellings.
 const KIMI: Around = &[
     ("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"),
     ("<|tool_call_section_begin|>", "<|tool_call_section_end|>"),
@@ -60,7 +61,7 @@ const KIMI: Around = &[
 
 const DEEPSEEK: Around = &[("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>")];
 
-/// Row without any forms, with the defaults for all other rows.
+/// Base row of the table of syntaxes, without any forms.
 const NONE: Syntax = Syntax {
     name: TextToolCalls::Off,
     tokens: &[],
@@ -199,12 +200,12 @@ static SYNTAXES: [Syntax; 11] = [
 ];
 
 impl Syntax {
-    /// Returns the row of a syntax, or `None` if the syntax is `off`.
+    /// Returns the row of a syntax in the table, or `None` if the syntax is `off`.
     pub(super) fn of(name: TextToolCalls) -> Option<&'static Self> {
         SYNTAXES.iter().find(|syntax| syntax.name == name)
     }
 
-    /// Reads `text` as calls.
+    /// Parses `text` as calls; `None` if it is anything else.
     pub(super) fn read(&self, text: &str, extent: Extent, tools: Tools<'_>) -> Option<Vec<Piece>> {
         // In a text of Harmony they would be cut off.
         let text = if self.reads_answer { text } else { without_stop_tokens(text) };
@@ -223,7 +224,7 @@ impl Syntax {
     }
 }
 
-/// The tokens that end an answer, or begin the next one.
+/// Control tokens that end an answer, or begin the next message.
 const STOP_TOKENS: [&str; 17] = [
     "<|im_end|>",
     "<|endoftext|>",

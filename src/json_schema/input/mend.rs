@@ -1,24 +1,25 @@
-//! Judgement of values in an input that a client refuses for certain, though nothing is lost
-//! without them.
+//! Detection of values in a tool call's input that the client would certainly refuse, although
+//! nothing is lost without them.
 //!
-//! Models fill members that they may leave out with `null`, `""` or a number beyond all bounds.
-//! What is found here is refused by every validator, or by every one that minds `format`. Where a
-//! schema says something in a way that is not known here, the value stays.
+//! Models fill optional members with `null`, `""` or a number beyond all bounds. The values found
+//! here are refused by every validator, or by every validator that checks `format`. If the schema
+//! uses keywords that are not evaluated here, the value stays.
 
 use super::{Budget, Check, DEPTH_MAX, Keywords, kind_of};
 use crate::json::{self, Number, Reader, Str, ValueKind};
 use crate::text::names::{NameSet, Names};
 
-/// Members of an object that are looked at; those behind them stay as they are.
+/// Maximum number of members of an object that are examined; later members stay unchanged.
 pub(crate) const MEMBERS_MAX: usize = 128;
 
-/// Number of bytes that a member takes beside its name.
+/// Number of bytes of memory counted for a member, in addition to its name.
 const MEMBER_BYTES: usize = 128;
 
-/// The largest integer that JavaScript holds exactly: a larger one keeps its quotes.
+/// Largest integer that JavaScript represents exactly. A larger number in quotes keeps its quotes.
 const INTEGER_MAX: &str = "9007199254740991";
 
-/// Formats that no blank text has. Some others, such as `uri-reference`, allow an empty one.
+/// Formats that no blank text has. Some other formats, such as `uri-reference`, allow an empty
+/// text.
 const FORMATS: [&str; 13] = [
     "date",
     "date-time",
@@ -35,14 +36,14 @@ const FORMATS: [&str; 13] = [
     "uuid",
 ];
 
-/// Verdict on a value of an input.
+/// Verdict on the value of a member in a tool call's input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Value that stays.
+    /// Value that stays as it is.
     Keep,
-    /// Value whose member is left out.
+    /// Value that is removed together with its member.
     Drop,
-    /// Value that is a text, and whose inside is the number or the boolean that is wanted.
+    /// String that should be a number or a boolean: its quotes are removed.
     Unquote,
 }
 
@@ -52,7 +53,7 @@ impl Verdict {
     }
 }
 
-/// The place of a schema within the text of a tool's whole schema.
+/// Position of a subschema within the text of a tool's whole schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Part {
     start: usize,
@@ -60,7 +61,7 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// Returns the part that is all of `root`.
+    /// Returns the position of the whole schema `root`.
     pub(crate) fn whole(root: &str) -> Self {
         Self { start: 0, end: root.len() }
     }
@@ -75,18 +76,18 @@ impl Part {
     }
 }
 
-/// Statements of a schema about the members of an object.
+/// Description of an object's members, as read from its schema.
 #[derive(Debug, Default)]
 pub(crate) struct Shape {
     members: Names<'static, Member>,
-    /// True if the schema allows no members but those that it names.
+    /// True if the schema allows only the members that it lists.
     is_closed: bool,
-    /// True if something in an object of this shape may be mended.
+    /// True if some member of such an object may be left out or changed.
     mends: bool,
     bytes: usize,
 }
 
-/// Statements of a schema about one member.
+/// Description of one member of an object, as read from its schema.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Member {
     pub(crate) schema: Part,
@@ -94,14 +95,13 @@ pub(crate) struct Member {
     pub(crate) place: usize,
     /// True if the member is not required, or has a default.
     pub(crate) may_lack: bool,
-    /// True if the member has a default that is not `null`, which takes its place where it is
-    /// absent.
+    /// True if the member has a default other than `null`, which applies if the member is absent.
     pub(crate) has_value: bool,
 }
 
 impl Shape {
-    /// Reads what the schema at `part` of `root` says of the members of an object. Nothing where it
-    /// says that in several places at once.
+    /// Reads the description of an object's members from the schema at `part` of `root`. `None` if
+    /// several subschemas describe the members at once.
     pub(crate) fn of(root: &str, part: Part, budget: &mut Budget) -> Option<Self> {
         let keywords = Check::new(root, budget).narrowed(part.text(root), "{}", 0)?;
         let required: NameSet<'_> = json::elements(keywords.required)
@@ -133,17 +133,17 @@ impl Shape {
         Some(shape)
     }
 
-    /// Returns the bytes of memory that the shape takes, roughly.
+    /// Returns the approximate number of bytes of memory that the shape uses.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Whether something in an object of this shape may be mended.
+    /// Returns true if some member of an object of this shape may be left out or changed.
     pub(crate) fn mends(&self) -> bool {
         self.mends
     }
 
-    /// Returns true if the schema allows no members but those that it names.
+    /// Returns true if the schema allows only the members that it lists.
     pub(crate) fn is_closed(&self) -> bool {
         self.is_closed && self.members.len() < MEMBERS_MAX
     }
@@ -153,18 +153,18 @@ impl Shape {
     }
 }
 
-/// The schema of all elements of an array.
+/// Returns the schema that applies to all elements of an array.
 pub(crate) fn elements_of(root: &str, part: Part, budget: &mut Budget) -> Option<Part> {
     let keywords = Check::new(root, budget).narrowed(part.text(root), "[]", 0)?;
     Part::of(root, keywords.of_elements()?)
 }
 
-/// Whether the schema at `part` of `root` takes some texts, or does not say.
+/// Returns true if the schema at `part` of `root` may allow strings, as far as its keywords tell.
 pub(crate) fn takes_texts(root: &str, part: Part, budget: &mut Budget) -> bool {
     Check::new(root, budget).takes_kind(part.text(root), "\"\"", 0)
 }
 
-/// Whether the schema at `part` of `root` refuses a value for certain.
+/// Returns true if the schema at `part` of `root` certainly refuses a value.
 pub(crate) fn refuses(root: &str, part: Part, value: &str, budget: &mut Budget) -> bool {
     !Check::new(root, budget).apply(part.text(root), value, 0)
 }
@@ -212,7 +212,7 @@ impl<'s> Check<'s, '_> {
         }
     }
 
-    /// Whether a number would fit but for the bounds.
+    /// Returns true if a value fits the schema except for bounds on numbers or lengths.
     fn is_out_of_bounds(&mut self, schema: &'s str, value: &str) -> bool {
         if self.apply(schema, value, 0) {
             return false;
@@ -223,8 +223,9 @@ impl<'s> Check<'s, '_> {
         fits
     }
 
-    /// The keywords that say all that is said of the members or the elements of a value such as
-    /// `sample`: `{}` or `[]`.
+    /// Returns the only keywords that describe the members or elements of a value of the kind of
+    /// `sample` (`{}` or `[]`). Follows references and choices; `None` if several subschemas
+    /// describe them.
     fn narrowed(&mut self, schema: &'s str, sample: &str, depth: u32) -> Option<Keywords<'s>> {
         if depth > DEPTH_MAX || !self.budget.spend(schema, "") {
             return None;
@@ -253,7 +254,8 @@ impl<'s> Check<'s, '_> {
         self.narrowed(target?, sample, deeper)
     }
 
-    /// The only one of these schemas that may take values such as `sample`.
+    /// Returns the schema that allows values of the kind of `sample`, if exactly one of these
+    /// schemas does.
     fn only(&mut self, schemas: &'s str, sample: &str, depth: u32) -> Option<&'s str> {
         let mut taking =
             json::elements(schemas).filter(|schema| self.takes_kind(schema, sample, depth));
@@ -261,14 +263,14 @@ impl<'s> Check<'s, '_> {
     }
 }
 
-/// Whether a text with this `format` or this `pattern` is never empty.
+/// Returns true if a text with this `format` or this `pattern` is never empty.
 pub(super) fn forms_refuse_empty(format: Option<Str<'_>>, pattern: Option<Str<'_>>) -> bool {
     format.is_some_and(|format| FORMATS.contains(&format.decode().as_ref()))
         || pattern.is_some_and(|pattern| needs_a_letter(&pattern.decode()))
 }
 
-/// Whether a regular expression matches no empty text: one of its parts, all of which must be
-/// there, needs a letter. Of one with groups or alternatives nobody knows.
+/// Returns true if a regular expression certainly does not match the empty text, because a
+/// mandatory part needs a character. Patterns with groups or alternatives return false.
 fn needs_a_letter(pattern: &str) -> bool {
     if pattern.contains(['(', '|']) {
         return false;
@@ -305,7 +307,7 @@ fn needs_a_letter(pattern: &str) -> bool {
     false
 }
 
-/// Returns the position behind the class at the beginning of a pattern.
+/// Returns the position behind the character class at the beginning of a pattern.
 fn end_of_class(pattern: &str) -> Option<usize> {
     let mut escaped = false;
     for (at, byte) in pattern.bytes().enumerate().skip(1) {
@@ -319,7 +321,8 @@ fn end_of_class(pattern: &str) -> Option<usize> {
     None
 }
 
-/// Returns how often the part before must be there at least, and the text behind the quantifier.
+/// Returns the minimum number of repetitions that a quantifier demands, and the text behind the
+/// quantifier.
 fn quantifier(text: &str) -> Option<(usize, &str)> {
     let lazy = |text: &'_ str| -> usize { usize::from(text.starts_with('?')) };
     match text.bytes().next() {

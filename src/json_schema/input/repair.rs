@@ -1,11 +1,11 @@
-//! Inputs as they were meant: without what a model added, and with JSON where it wrote a text of
-//! that (`"[1]"` where the schema wants an array).
+//! Repair of tool call inputs. Removes an `id` that a model added, and unquotes values that a model
+//! wrote as strings of JSON (`"[1]"` for an array).
 
 use super::{Budget, Check, DEPTH_MAX, Keywords, fits_type, kind_of, members, property};
 use crate::json::{self, Reader, Str, ValueKind, Writer};
 
-/// `input` without each member `id` that `is_echo` takes for the id of a call, unless the schema
-/// has such a property; nothing where there is nothing to leave out.
+/// Returns `input` without each member `id` that `is_echo` recognizes as the id of a call. `None`
+/// if no member is removed, or if the schema has a property `id`.
 pub(crate) fn without_id(
     input: &str,
     schema: Option<&str>,
@@ -20,14 +20,14 @@ pub(crate) fn without_id(
     })
 }
 
-/// Change of one member of an object.
+/// Change of one member of an object in a repaired input.
 enum Change {
     Nothing,
     LeftOut,
     Value(String),
 }
 
-/// `object` with its members as `change` wants them; nothing where none is changed.
+/// Returns `object` with its members changed by `change`; `None` if no member is changed.
 fn changed(object: &str, change: &mut dyn FnMut(Str<'_>, &str) -> Change) -> Option<String> {
     let mut found = false;
     let mut out = Vec::with_capacity(object.len());
@@ -50,8 +50,8 @@ fn changed(object: &str, change: &mut dyn FnMut(Str<'_>, &str) -> Change) -> Opt
     found.then(|| String::from_utf8(out).ok()).flatten()
 }
 
-/// `input` with the JSON itself in the place of each string that does not fit its schema, but is
-/// the text of JSON that does. Nothing where there is no such string.
+/// Returns `input` with strings replaced by the JSON that they contain, if only that JSON fits the
+/// schema. `None` if there is no such string.
 pub(crate) fn unquoted(schema: &str, input: &str, budget: &mut Budget) -> Option<String> {
     Check::new(schema, budget).unquoted(schema, input.trim_ascii(), 0)
 }
@@ -88,7 +88,7 @@ impl<'s> Check<'s, '_> {
         self.apply(schema, &json, depth).then_some(json)
     }
 
-    /// Whether some values of the kind of `sample` fit a schema, or it does not say.
+    /// Returns true if a schema allows some values of the kind of `sample`, or does not tell.
     pub(super) fn takes_kind(&mut self, schema: &'s str, sample: &str, depth: u32) -> bool {
         if depth > DEPTH_MAX || !self.budget.spend(schema, "") {
             return true;

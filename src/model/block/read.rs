@@ -1,5 +1,5 @@
-//! Reading of content blocks. `type` may be the last member of a block, so it is looked up first;
-//! each kind of block then has its own reader, which knows the members.
+//! Readers of content blocks, one for each kind of block. A first pass finds the member `type`,
+//! which may come last in a block.
 
 use super::{
     Block, Document, DocumentSource, Image, ImageSource, SearchResult, Text, ToolResult, ToolUse,
@@ -9,24 +9,25 @@ use crate::model::limits::Many;
 use crate::model::source::{Read, Source, bad_tag, expected, required};
 use crate::model::tool::ToolChange;
 
-/// Number of blocks in one list above which unused capacity of the list is freed.
+/// Number of blocks in one list above which the list's unused capacity is freed.
 const MANY_BLOCKS: usize = 1_000;
 
-/// Parent of a block, which decides what types of blocks are allowed.
+/// Container of a block, which decides what types of blocks are allowed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BlockParent {
     /// Block in a message.
     Message,
     /// Block in a tool result.
     Result,
-    /// Block in a document: only texts and images, so blocks cannot be nested any deeper.
+    /// Block in a document. Only texts and images are allowed, so blocks cannot be nested any
+    /// deeper.
     Document,
-    /// Block in a search result: only texts.
+    /// Block in a search result. Only texts are allowed.
     SearchResult,
 }
 
 impl BlockParent {
-    /// Returns the types that the real API would name in its error.
+    /// Returns the allowed block types, as the real Messages API lists them in its error message.
     pub(crate) fn tags(self) -> &'static str {
         match self {
             Self::Message => {
@@ -41,7 +42,7 @@ impl BlockParent {
 }
 
 impl<'a> Source<'a, '_> {
-    /// Reads a content: a string, which is one text block, or an array of blocks.
+    /// Reads a `content` member: a string, which becomes one text block, or an array of blocks.
     pub(crate) fn content(&mut self, place: BlockParent) -> Read<Vec<Block<'a>>> {
         match self.reader.kind()? {
             ValueKind::String => {
@@ -84,7 +85,7 @@ impl<'a> Source<'a, '_> {
             ("search_result", _) => self.search_result(),
             ("tool_reference", _) => self.tool_reference(),
             ("browser_state", _) => self.browser_state(),
-            // The other blocks cannot be results of a client's tool.
+            // The other blocks cannot be in the result of a client's tool.
             (_, BlockParent::Result) => Err(bad_tag(tag, place.tags())),
             ("tool_use", _) => self.tool_use(at),
             ("tool_result", _) => self.tool_result(at),
@@ -301,9 +302,10 @@ impl<'a> Source<'a, '_> {
             "signature" => source.string(&mut signature),
             _ => Ok(false),
         })?;
-        // Absent where a client keeps only what it shows.
+        // The signature is absent if a client keeps only what it shows to the user.
         let signature = signature.unwrap_or_default();
-        // Some clients keep only what came in deltas: the signature of a block that is not shown.
+        // Clients may store only what came in deltas: for hidden thinking, the signature without
+        // text.
         if thinking.is_none() && !signature.is_empty() && !self.warnings.strict() {
             thinking = Some(Str::default());
         }

@@ -1,15 +1,16 @@
-//! A limit for the lines of refused requests: a client without a key must not fill the log.
+//! Limit on the number of log lines about refused requests, so that a client without a key cannot
+//! fill the log.
 
 use crate::Millis;
 use crate::observe::report::{Cause, Outcome, Report};
 
-/// Time in which a limited number of lines is written.
+/// Period for which the number of log lines about refused requests is limited.
 const PERIOD_MS: Millis = 10_000;
 
-/// Lines of refused requests that are written in each period.
+/// Maximum number of log lines about refused requests in each period.
 const LINES_MAX: u32 = 100;
 
-/// Counts the lines of refused requests. Each host keeps one for all its requests.
+/// Counter of the log lines about refused requests. Each host has one counter for all its requests.
 #[derive(Debug, Default)]
 pub struct RefusedLines {
     since: Millis,
@@ -18,8 +19,8 @@ pub struct RefusedLines {
 }
 
 impl RefusedLines {
-    /// Returns `None` if the line of this exchange is left out, else the number of lines left out
-    /// before it.
+    /// Returns `None` if the log line of this exchange is to be left out, else the number of lines
+    /// left out before it.
     pub fn admit(&mut self, report: &Report, now: Millis) -> Option<u64> {
         if !is_refused(report) {
             return Some(0);
@@ -37,7 +38,7 @@ impl RefusedLines {
     }
 }
 
-/// Returns true if a client caused this line and no upstream had its request.
+/// Returns true if a client caused this log line and the request was sent to no upstream.
 fn is_refused(report: &Report) -> bool {
     match report.outcome {
         Outcome::Abandoned => report.requested_at == 0,

@@ -1,29 +1,29 @@
-//! Settings of the presets that differ where an upstream speaks Responses.
+//! Flags of the presets that differ if an upstream speaks Responses.
 
 use crate::profile::{
     LengthStatus, MidSystem, Prefill, Profile, ReasoningHistory, ReasoningSummary, StoreField,
     SystemRole, ThinkingSwitch, Tokenizer, ToolContentParts, ToolOutputParts, WebSearch,
 };
 
-/// Whether an upstream with the preset of this name speaks Responses where the configuration does
-/// not name a protocol.
+/// Returns true if upstreams with this preset speak Responses by default, when the configuration
+/// names no protocol.
 ///
 /// - `openai`, `azure`: from gpt-5.4 on, models take no tools beside reasoning in Chat Completions.
 /// - `xai`: encrypted reasoning goes back in Responses alone.
 ///
-/// All others speak Chat Completions. The Responses of OpenRouter is a beta. That of vLLM, SGLang,
-/// llama.cpp, Ollama and LM Studio is younger than their Chat Completions: items lack ids or ends,
-/// and some servers never say that the limit cut an answer.
+/// All other presets speak Chat Completions. OpenRouter's Responses API is a beta. In vLLM, SGLang,
+/// llama.cpp, Ollama and LM Studio, Responses is newer than Chat Completions: items lack ids or
+/// ends, and some servers never report that the limit cut an answer.
 pub(crate) fn speaks_responses(preset: &str) -> bool {
     matches!(preset, "openai" | "azure" | "xai")
 }
 
-/// OpenAI's limit for a `call_id`.
+/// Maximum length of a `call_id` at OpenAI.
 const CALL_ID_BYTES_MAX: usize = 64;
 
 impl Profile {
-    /// The flags of the preset with this name for an upstream that speaks Responses, out of those
-    /// for Chat Completions.
+    /// Returns the flags of the preset `name` for an upstream that speaks Responses, made from the
+    /// flags for Chat Completions.
     #[must_use]
     pub(crate) fn for_responses(self, name: &str) -> Self {
         let thinking_switch = match (self.thinking_switch, name) {

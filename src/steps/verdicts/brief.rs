@@ -1,5 +1,5 @@
-//! The judge's view of a request: what the user said and allowed, and what the assistant did so
-//! far.
+//! Brief for the model that judges tool calls: the user's texts and rules, and the assistant's
+//! earlier calls.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -9,28 +9,29 @@ use crate::json;
 use crate::model::safeguards::dangerous_tool_use;
 use crate::text::words;
 
-/// Most bytes of what the client says of its rules and folders. A rule that is left out could allow
-/// what it forbids.
+/// Maximum size of the client's rules and folders, in bytes. The judge is not asked beyond this
+/// size, because without a rule that forbids a call, the call could pass.
 const CONTEXT_BYTES_MAX: usize = 64 << 10;
 
-/// Most bytes of the conversation. The user's first words and the newest lines are kept.
+/// Maximum size of the conversation shown to the judge, in bytes. The user's first text and the
+/// newest lines are kept.
 const TRANSCRIPT_BYTES_MAX: usize = 24_000;
 
-/// Longest text or input in the transcript, in bytes.
+/// Maximum length of one text or input in the transcript, in bytes.
 const LINE_BYTES_MAX: usize = 2_000;
 
-/// The members of `classifier_context` that matter, as they come.
+/// Members of `classifier_context` that are copied for the judge.
 const CONTEXT: [&str; 6] =
     ["permission_mode", "platform", "live_cwd", "home_dir", "trusted_directories", "rules"];
 
-/// Members of `git_state` in `classifier_context` that matter.
+/// Members of `git_state` in `classifier_context` that are copied for the judge.
 const GIT: [&str; 5] = ["cwd", "branch", "default_branch", "status", "visibility"];
 
-/// The lists of the user's own sentences.
+/// Lists of the user's own rule sentences, by their names in `auto_mode`.
 const SENTENCES: [&str; 4] = ["allow", "soft_deny", "hard_deny", "environment"];
 
-/// Tags around what Claude Code writes into a user's words by itself: what it, commands and other
-/// agents have to say.
+/// Tags around text that Claude Code inserts into a user message: its own notes, outputs of
+/// commands, and messages of other agents.
 const NOT_THE_USERS: [&str; 9] = [
     "system-reminder",
     "bash-stdout",
@@ -43,32 +44,32 @@ const NOT_THE_USERS: [&str; 9] = [
     "ide_selection",
 ];
 
-/// Beginning of Claude Code's message that stands for a conversation which it has made shorter. A
-/// model wrote that message.
+/// Beginning of Claude Code's message that summarizes an earlier, longer conversation. A model
+/// wrote the message, not the user.
 const SUMMARY: &str = "This session is being continued from a previous conversation";
 
-/// Author of the messages of the role `user`.
+/// Author of the messages with role `user`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Speaker {
     User,
-    /// The request is a sub-agent's, whose orders come from another agent.
+    /// Speaker of a sub-agent's request: another agent, which wrote the messages of role `user`.
     Agent,
 }
 
 /// Text about a request that is shown to the judge.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Brief {
-    /// Folders, rules and the user's sentences: a JSON object a line.
+    /// Folders, rules and the user's rule sentences, as one JSON object per line.
     pub(crate) context: String,
-    /// The user's words and the assistant's calls: a JSON object a line.
+    /// Texts of the user and tool calls of the assistant, as one JSON object per line.
     pub(crate) transcript: String,
     /// Number of sentences in each list of [`SENTENCES`].
     sentences: [usize; SENTENCES.len()],
 }
 
 impl Brief {
-    /// Reads the brief from a body of the Messages API; nothing if the judge could not be shown all
-    /// that it must see.
+    /// Reads the brief from a body of the Messages API. Returns `None` if the judge could not be
+    /// shown everything that matters.
     pub(crate) fn read(body: &str, speaker: Speaker) -> Option<Self> {
         let asked = json::member(body, "safeguards").and_then(dangerous_tool_use)?;
         let context = json::member(asked, "classifier_context").unwrap_or("{}");
@@ -84,7 +85,8 @@ impl Brief {
         self.context.len().saturating_add(self.transcript.len())
     }
 
-    /// Returns true if `path` leads to one of the user's sentences: `auto_mode.soft_deny.0`.
+    /// Returns true if `path`, such as `auto_mode.soft_deny.0`, names one of the user's rule
+    /// sentences.
     pub(crate) fn has_rule(&self, path: &str) -> bool {
         let Some((list, number)) =
             path.strip_prefix("auto_mode.").and_then(|it| it.split_once('.'))
@@ -134,13 +136,13 @@ impl Brief {
     }
 }
 
-/// Appends a line in which no tag can stand: `<` is only in strings.
+/// Appends a line that cannot contain a tag: `<`, which occurs only in strings, is escaped.
 pub(super) fn push_line(to: &mut String, json: &str) {
     to.push_str(&json.replace('<', "\\u003c"));
     to.push('\n');
 }
 
-/// Returns the user's words and the assistant's calls, as many as there is room for.
+/// Returns the texts of the user and the tool calls of the assistant, up to the maximum size.
 fn transcript(messages: &str, speaker: Speaker) -> String {
     let mut lines = Lines::default();
     for message in json::elements(messages) {
@@ -171,7 +173,7 @@ fn is_of(block: &str, kind: &str) -> bool {
     json::member(block, "type").and_then(json::string).is_some_and(|it| it == kind)
 }
 
-/// The first line of the user, and the newest of all others.
+/// Lines of the transcript: the user's first line, and the newest further lines.
 #[derive(Default)]
 struct Lines {
     first: Option<String>,
@@ -207,7 +209,7 @@ impl Lines {
         let name = json::member(block, "name").and_then(json::string).unwrap_or_default();
         let input = json::member(block, "input").unwrap_or("{}");
         let line = json::written(|json| {
-            // A name is a value: as a key, that of an unknown tool could be `user`.
+            // The tool name is a value: as a key, the name of an unknown tool could be `user`.
             json.begin_object().key("call").text(&shortened(&name.decode())).key("input");
             let plain = json::written(|json| write_plain(json, input));
             if plain.len() > LINE_BYTES_MAX {
@@ -241,8 +243,8 @@ impl Lines {
     }
 }
 
-/// Returns a long text's beginning and end, with a word on what is missing between them. An order
-/// can stand at either.
+/// Returns the beginning and the end of a long text, with a note about the bytes left out. An order
+/// can be at either end.
 fn shortened(text: &str) -> Cow<'_, str> {
     if text.len() <= LINE_BYTES_MAX {
         return text.into();
@@ -253,9 +255,9 @@ fn shortened(text: &str) -> Cow<'_, str> {
     format!("{begin} [… {missing} bytes are left out here …] {end}").into()
 }
 
-/// Returns a text without what Claude Code puts into it. What is never closed may be the user's
-/// own. A part goes on to the last tag that closes it: the first one may be in what a command
-/// wrote.
+/// Returns a text without the parts that Claude Code inserted. A part without a closing tag is
+/// kept, because the user may have written it. A part extends to its last closing tag, because a
+/// command's output may contain the first one.
 fn own_words(text: &str) -> String {
     let mut own = text.to_owned();
     for name in NOT_THE_USERS {

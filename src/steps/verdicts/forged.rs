@@ -1,16 +1,18 @@
-//! Verdicts that an upstream wrote itself: the client gets those of the judge alone.
+//! Removal of verdicts that an upstream wrote itself: the client gets only the judge's verdicts.
 
 use crate::json;
 
-/// Member of an answer that has the verdicts.
+/// Member of an answer that contains the verdicts.
 pub(super) const RESULTS: &str = "safeguard_results";
 
-/// Depth to which objects of an answer are read: a block of a message in an event is at the fourth.
+/// Maximum depth to which objects of an answer are searched: a block of a message in an event is at
+/// depth four.
 const DEPTH_MAX: u32 = 6;
 
-/// Returns new output for the client without an upstream's own verdicts; `None` if it has none.
+/// Returns new output for the client without the upstream's own verdicts, or `None` if the output
+/// contains no verdicts.
 pub(super) fn removed(new: &str, is_stream: bool) -> Option<String> {
-    // A key may be written with escapes.
+    // The key may be written with escapes.
     if !new.contains(RESULTS) && !new.contains("\\u") {
         return None;
     }
@@ -33,7 +35,8 @@ pub(super) fn removed(new: &str, is_stream: bool) -> Option<String> {
     is_changed.then_some(out)
 }
 
-/// Returns a value without its members of that name. The input of a call is the model's, and stays.
+/// Returns a JSON value without its `safeguard_results` members. The `input` of a tool call is not
+/// searched, because the model wrote it.
 fn without(value: &str, depth: u32) -> Option<String> {
     let depth = depth.checked_sub(1)?;
     match value.trim_start().as_bytes().first() {

@@ -1,7 +1,7 @@
-//! The calls of an answer as its client gets them, and the end of the answer, which waits for the
-//! verdicts.
+//! Gate between an answer and its client: collects the answer's tool calls and holds back the
+//! answer's end until the verdicts exist.
 //!
-//! It reads what was written for the client, so it sees what the client sees, whoever wrote it:
+//! The gate reads the bytes written for the client, so that it sees exactly what the client sees:
 //! each event of a stream is one frame, and a whole message one object.
 
 use super::Call;
@@ -10,34 +10,36 @@ use super::input::has_twins;
 use crate::ids::Ids;
 use crate::json::{self, Reader, Str, ValueKind};
 
-/// Most bytes of a call that is judged. A shorter one could hide in the rest what it does.
+/// Maximum size of a call that is judged, in bytes. If a longer input were shortened for the judge,
+/// the rest could hide the call's effect.
 const INPUT_BYTES_MAX: usize = 64 << 10;
 
-/// Most bytes of all calls that are judged.
+/// Maximum size of all judged calls of an answer together, in bytes.
 const INPUTS_BYTES_MAX: usize = 96 << 10;
 
-/// Reader of an answer on its way to the client, which holds the answer's end back.
+/// Reader of an answer on its way to the client, which holds back the answer's end.
 #[derive(Debug)]
 pub(crate) struct Gate {
     is_stream: bool,
     ids: Ids,
     calls: Vec<Call>,
     input_bytes: usize,
-    /// True if the last block so far is a call.
+    /// True if the newest block is a tool call.
     ends_with_call: bool,
-    /// End of the answer, held until the verdicts are there.
+    /// End of the answer, held back until the verdicts exist.
     held: Option<String>,
 }
 
 impl Gate {
-    /// Returns a gate that holds nothing yet. `is_stream`: the client gets events.
+    /// Returns a gate that holds nothing yet. `is_stream`: true if the client gets a stream of
+    /// events.
     pub(crate) fn new(is_stream: bool, ids: Ids) -> Self {
         let calls = Vec::new();
         Self { is_stream, ids, calls, input_bytes: 0, ends_with_call: false, held: None }
     }
 
-    /// Reads what was written behind `from`, and takes the end of the answer out of it. Returns
-    /// true if the end is there.
+    /// Reads the output after index `from`, and cuts off the end of the answer. Returns true if the
+    /// output contained the end.
     pub(crate) fn take(&mut self, out: &mut Vec<u8>, from: usize) -> bool {
         if out.len() <= from {
             return false;
@@ -61,28 +63,28 @@ impl Gate {
         true
     }
 
-    /// Returns true if the end of the answer is held.
+    /// Returns true if the end of the answer is held back.
     pub(crate) fn is_holding(&self) -> bool {
         self.held.is_some()
     }
 
-    /// Returns the calls of the answer so far.
+    /// Returns the tool calls of the answer up to now.
     pub(crate) fn calls(&self) -> &[Call] {
         &self.calls
     }
 
-    /// Returns true if the answer has a call that must be judged.
+    /// Returns true if the answer has a tool call that must be judged.
     pub(crate) fn needs_judge(&self) -> bool {
         self.calls.iter().any(|call| call.unjudged.is_none())
     }
 
-    /// Returns the number of bytes that are kept in memory.
+    /// Returns the number of bytes of the answer that are kept in memory.
     pub(crate) fn held_bytes(&self) -> usize {
         self.held.as_ref().map_or(0, String::len).saturating_add(self.input_bytes)
     }
 
-    /// Writes the held end of the answer with these verdicts, and without any that the upstream
-    /// gave.
+    /// Writes the held end of the answer with these verdicts, and without any verdicts of the
+    /// upstream.
     pub(crate) fn release(&mut self, results: &str, out: &mut Vec<u8>) {
         let Some(held) = self.held.take() else { return };
         if !self.is_stream {
@@ -98,7 +100,7 @@ impl Gate {
         out.extend_from_slice(held.get(end..).unwrap_or_default().as_bytes());
     }
 
-    /// Gives the place of `message_delta`, if it is there.
+    /// Reads the events of new output. Returns the index of `message_delta`, if present.
     fn read_events(&mut self, new: &str) -> Option<usize> {
         let mut at = 0_usize;
         for frame in new.split_inclusive("\n\n") {
@@ -120,7 +122,7 @@ impl Gate {
         None
     }
 
-    /// Reads a whole message, all of which is held.
+    /// Reads a whole message, all of which is held back.
     fn read_message(&mut self, message: &str) -> Option<usize> {
         for block in json::elements(json::member(message, "content").unwrap_or("[]")) {
             self.begin_block(block);
@@ -137,7 +139,7 @@ impl Gate {
         let key = self.ids.judged(u32::try_from(self.calls.len()).unwrap_or(u32::MAX));
         self.calls.push(Call { id, key, name, input: String::new(), unjudged: None });
         let input = json::member(block, "input").unwrap_or("{}");
-        // In a stream it comes in pieces.
+        // The input comes in pieces in a stream.
         if !self.is_stream {
             self.push_input(input);
         }
@@ -157,8 +159,7 @@ impl Gate {
             debug_assert!(self.input_bytes >= call.input.len(), "an input was not counted");
             self.input_bytes = self.input_bytes.saturating_sub(call.input.len());
             call.input = String::new();
-            // Not `input_too_long`: for that Claude Code compacts the conversation, which changes
-            // nothing.
+            // Not `input_too_long`, which would make Claude Code compact the conversation in vain.
             call.unjudged = Some("error");
             return;
         }
@@ -166,7 +167,7 @@ impl Gate {
         call.input.push_str(piece);
     }
 
-    /// Notes the calls that are not complete.
+    /// Marks tool calls that are incomplete, or not valid JSON objects, as impossible to judge.
     fn note_unjudged(&mut self) {
         let reason = self.ending().map(|ending| text(ending, "stop_reason").decode().into_owned());
         let is_cut =
@@ -186,14 +187,14 @@ impl Gate {
         }
     }
 
-    /// Returns the object that says why the answer stopped.
+    /// Returns the JSON object that contains the answer's `stop_reason`.
     fn ending(&self) -> Option<&str> {
         let held = self.held.as_deref()?;
         if self.is_stream { json::member(delta_data(held)?, "delta") } else { Some(held) }
     }
 }
 
-/// Returns the data of `message_delta`, which is the first event.
+/// Returns the data of `message_delta`, which is the first event in `held`.
 fn delta_data(held: &str) -> Option<&str> {
     let first = held.split("\n\n").next()?;
     first.split_once("\ndata: ").map(|(_, data)| data)
@@ -203,7 +204,7 @@ fn text<'a>(object: &'a str, name: &str) -> Str<'a> {
     json::member(object, name).and_then(json::string).unwrap_or_default()
 }
 
-/// Returns the object with another value for one member, in its old place, or as the last.
+/// Returns the object with a new value for one member, in the old position, or else at the end.
 fn with(object: &str, name: &str, value: &str) -> String {
     json::written(|json| {
         let mut is_written = false;

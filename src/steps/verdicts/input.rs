@@ -1,27 +1,28 @@
-//! The input of a call, so that the judge reads what the tool will do.
+//! Input of a tool call, normalized so that the judge reads exactly what the tool will run.
 
 use crate::json::{Error, Reader, ValueKind, Writer};
 use crate::text::names::NameSet;
 
-/// Returns true if an object in the input has two members of one name. Readers differ in which of
-/// them counts: the judge could be shown the one, and the client run the other.
+/// Returns true if an object in the input has two members with the same name. JSON parsers differ
+/// in the member they choose: the judge could read the first one, and the client run the second.
 pub(super) fn has_twins(input: &str) -> bool {
     walk(&mut Reader::of(input), &mut None).unwrap_or(true)
 }
 
-/// Writes a value without white space and without escapes of letters that need none, behind which
-/// words can hide.
+/// Writes a JSON value without white space and without needless escapes, which can hide text from
+/// the judge.
 pub(super) fn write_plain(json: &mut Writer<'_>, input: &str) {
     let input = if input.trim().is_empty() { "{}" } else { input };
     if !Reader::of(input).is_whole() {
         json.text(input);
         return;
     }
-    // It has just been read as a whole, so nothing is left half written.
+    // The input was just checked as a whole, so the output cannot be incomplete.
     let _ = walk(&mut Reader::of(input), &mut Some(json));
 }
 
-/// Reads a value, and writes it. Says whether an object in it has two members of one name.
+/// Reads a JSON value, and writes the value to `to` if given. Returns true if an object in the
+/// value has two members with the same name.
 fn walk(reader: &mut Reader<'_>, to: &mut Option<&mut Writer<'_>>) -> Result<bool, Error> {
     let mut has_twins = false;
     match reader.kind()? {

@@ -1,24 +1,24 @@
-//! Verdicts on tool calls, for clients that ask for them (`safeguards`), as Claude Code does in
-//! auto mode. The client has all of a stream but its end, which is held until the judge has spoken
-//! or failed; an answer that is no stream is held as a whole.
+//! Verdicts on tool calls, for clients that request verdicts (`safeguards`), as Claude Code does in
+//! auto mode. The client receives a stream except for its end, which is held back until the judge
+//! has answered or failed. An answer that is not a stream is held back as a whole.
 //!
 //! ```text
 //! request ─▶ Brief ───────────┐
 //! answer ──▶ Gate: its calls ─┴▶ question ─▶ the judge ─▶ verdicts ─▶ Gate: the end of the answer
 //! ```
 //!
-//! | file | what it holds |
+//! | file | contents |
 //! |---|---|
-//! | `brief` | what the judge is shown of a request |
+//! | `brief` | the parts of a request that are shown to the judge |
 //! | `forged` | verdicts that an upstream wrote itself, which are removed |
-//! | `gate` | the calls of an answer, and its end, which waits for the verdicts |
-//! | `input` | the input of a call, as the judge reads it |
+//! | `gate` | the calls of an answer, and the answer's end, which waits for the verdicts |
+//! | `input` | the input of a call, normalized for the judge |
 //! | `question` | the request for the judge |
-//! | `results` | what the judge said, and how the client reads it |
+//! | `results` | the judge's verdicts, and their form for the client |
 //!
-//! Nothing becomes `not_flagged` but by the judge's word for that very call: whatever fails is
-//! `unavailable`. The judge sees neither results of tools nor words of the assistant, because both
-//! can carry orders of somebody else.
+//! A call becomes `not_flagged` only by the judge's verdict on this call; any failure gives
+//! `unavailable`. The judge sees neither results of tools nor texts of the assistant, because both
+//! can contain orders of a third party.
 
 mod brief;
 mod forged;
@@ -40,40 +40,40 @@ use brief::{Brief, Speaker};
 use gate::Gate;
 use results::{Judged, Verdict, Verdicts};
 
-/// A tool call of an answer.
+/// Tool call in an answer, to be judged before the client runs the call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Call {
-    /// Id of the call for the client.
+    /// Id of the tool call, as the client knows the id.
     id: String,
-    /// Id of the call for the judge. The client's id is long, and known to whoever reads the
-    /// conversation.
+    /// Id of the tool call in the request to the judge. The client's id is long, and is known to
+    /// everybody who reads the conversation.
     key: String,
     name: String,
     /// Input of the call, as JSON.
     input: String,
-    /// Reason why the call cannot be judged, if there is one.
+    /// Reason why the tool call cannot be judged, if any.
     unjudged: Option<&'static str>,
 }
 
-/// State of the verdicts on one answer.
+/// State of the judge's verdicts on one answer: held end, question and result.
 struct Judging {
     gate: Gate,
     asks: Asks,
-    /// Result of asking the judge, once there is one.
+    /// Result of the call to the judge, once known.
     judged: Option<Judged>,
 }
 
-/// Question for the judge, or the reason why nobody is asked.
+/// Question for the judge, or the reason why the judge is not asked.
 enum Asks {
-    /// The judge is asked, and shown this brief.
+    /// Question for the judge, with the text to show about the request.
     Judge(Brief),
-    /// Nobody is asked: the request is more than a judge reads.
+    /// No question: the request is larger than a judge reads.
     TooLong,
-    /// Nobody is asked: the host cannot send a second request after an answer.
+    /// No question: the host cannot send a second request after an answer.
     Unsupported,
 }
 
-/// Begins to hold the answer for the judge, if the client asks for verdicts.
+/// Begins to hold back the answer for the judge, if the client requests verdicts.
 pub(crate) fn begin(
     see: &See<'_>,
     context: &RequestContext,
@@ -129,7 +129,7 @@ impl Step for Judging {
                 }
                 match answer.stop_reason {
                     Some(StopReason::Refusal) => Judged::None("refused"),
-                    // What is missing could be the verdict.
+                    // The missing part could be the verdict.
                     Some(reason) if reason.is_cut() => Judged::None("error"),
                     _ => Judged::Text(answer.text),
                 }
@@ -178,7 +178,7 @@ impl Judging {
         }
     }
 
-    /// Writes the held end of the answer with the verdicts.
+    /// Writes the end of the answer, which was held back, with the judge's verdicts.
     fn release(&mut self, judged: Judged, out: &mut Vec<u8>, report: &mut Report) {
         let is_needed = self.gate.needs_judge();
         let failure = match judged {
@@ -205,7 +205,7 @@ impl Judging {
     }
 }
 
-/// Counts the verdicts in the report. Returns the number of verdicts that the judge owes.
+/// Counts the verdicts in the report. Returns the number of verdicts that the judge failed to give.
 fn note(verdicts: &Verdicts, calls: &[Call], report: &mut JudgeReport) -> usize {
     let Verdicts::Of(verdicts) = verdicts else {
         report.unjudged = u32::try_from(calls.len()).unwrap_or(u32::MAX);
@@ -225,7 +225,7 @@ fn note(verdicts: &Verdicts, calls: &[Call], report: &mut JudgeReport) -> usize 
     missing
 }
 
-/// Turns an error of the judge's upstream into the reason for missing verdicts.
+/// Converts an error of the judge's upstream into the reason for missing verdicts.
 fn failed(error: &Error) -> Judged {
     let rejection = error.rejection();
     if rejection.and_then(Rejection::stop_reason) == Some(StopReason::Refusal) {

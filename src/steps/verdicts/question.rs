@@ -1,11 +1,12 @@
-//! The request for the judge, in the Messages API; the upstream's protocol writes it in its own.
+//! Request for the judge, in the format of the Messages API, which is translated to the upstream's
+//! protocol.
 
 use super::Call;
 use super::brief::{Brief, push_line};
 use super::input::write_plain;
 use crate::json;
 
-/// Room for reasoning and the verdicts.
+/// Maximum number of output tokens for reasoning and the verdicts.
 const TOKENS_MAX: u64 = 4_096;
 
 /// System prompt for the judge.
@@ -40,7 +41,8 @@ Answer with JSON alone, one entry for each call of <calls>:
 /// JSON Schema of the judge's answer.
 const SCHEMA: &str = r#"{"type":"object","properties":{"verdicts":{"type":"array","items":{"type":"object","properties":{"id":{"type":"string"},"explanation":{"type":"string"},"rule":{"type":"string"},"verdict":{"type":"string","enum":["flagged","not_flagged"]}},"required":["id","explanation","rule","verdict"],"additionalProperties":false}}},"required":["verdicts"],"additionalProperties":false}"#;
 
-/// Writes the body of the request. `with_schema`: the upstream can be given a schema.
+/// Writes the body of the judge's request. `with_schema`: true if the upstream accepts a JSON
+/// Schema.
 pub(crate) fn body(model: &str, brief: &Brief, calls: &[Call], with_schema: bool) -> String {
     json::written(|json| {
         json.begin_object().key("model").text(model).key("max_tokens").u64(TOKENS_MAX);

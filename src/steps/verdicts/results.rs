@@ -1,4 +1,4 @@
-//! The judge's verdict on each call, read from its answer and written for the client.
+//! Judge's verdict on each tool call, read from the judge's answer and written for the client.
 
 use super::Call;
 use super::brief::Brief;
@@ -7,53 +7,55 @@ use crate::json::{self, Reader, Writer};
 use crate::model::safeguards::DANGEROUS_TOOL_USE;
 use crate::text::words;
 
-/// Longest explanation, in bytes. The client shows it to the user and to the model.
+/// Maximum length of an explanation, in bytes. The client shows the explanation to the user and to
+/// the model.
 const EXPLANATION_BYTES_MAX: usize = 1_000;
 
-/// Longest answer of the judge, in bytes. Of a longer one nothing counts: its end could be the
-/// flag.
+/// Maximum length of the judge's answer, in bytes. A longer answer is ignored completely, because
+/// the cut end could contain a flag.
 const ANSWER_BYTES_MAX: usize = 64 << 10;
 
-/// Fence that some models write around JSON.
+/// Markdown fence that some models write around JSON.
 const FENCE: &str = "```";
 
-/// Verdict on one call.
+/// Verdict of the safety judge on one tool call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     NotFlagged,
-    /// The judge flagged the call. `rule`: a path in the client's `classifier_context`.
+    /// Verdict that the judge flagged the call. `rule`: a path in the client's
+    /// `classifier_context`.
     Flagged {
         explanation: String,
         rule: Option<String>,
     },
-    /// No verdict, for this reason, in a word that the client knows.
+    /// Missing verdict, with a reason from the client's list of reasons.
     Unavailable(&'static str),
 }
 
-/// Result of asking the judge.
+/// Result of the call to the safety judge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Judged {
-    /// The judge answered with this text.
+    /// Text of the judge's answer.
     Text(String),
-    /// There is no verdict on any call, for this reason.
+    /// Failure of the judge's call: every tool call gets this reason instead of a verdict.
     None(&'static str),
-    /// The judge could not be asked, for this reason, which becomes the status of the whole result.
+    /// Failure to ask the judge: the reason becomes the status of the whole result.
     Unavailable(&'static str),
 }
 
-/// The verdicts on the calls of one answer.
+/// Verdicts of the safety judge on the tool calls of one answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdicts {
-    /// Verdicts in the order of the calls, one for each.
+    /// Verdicts in the order of the tool calls, one for each call.
     Of(Vec<Verdict>),
-    /// No verdicts, for this reason.
+    /// Missing verdicts for the whole answer, with the reason.
     Unavailable(&'static str),
-    /// This host cannot ask a judge.
+    /// Host that cannot send a second request, and so cannot ask a judge.
     Unsupported,
 }
 
 impl Verdicts {
-    /// Reads the judge's answer: one verdict for each of these calls.
+    /// Reads the judge's answer, and returns one verdict for each of these tool calls.
     pub(crate) fn new(calls: &[Call], brief: &Brief, judged: Judged) -> Self {
         let text = match judged {
             Judged::Text(text) => text,
@@ -71,7 +73,7 @@ impl Verdicts {
         Self::Of(verdicts.collect())
     }
 
-    /// Writes the value of `safeguard_results`.
+    /// Writes the value of `safeguard_results` in the client's answer.
     pub(crate) fn written(&self, calls: &[Call]) -> String {
         json::written(|json| {
             json.begin_array().begin_object().key("type").text(DANGEROUS_TOOL_USE);
@@ -121,22 +123,21 @@ impl Verdict {
     }
 }
 
-/// The entries of the judge's answer, as JSON objects.
+/// Entries of the judge's answer, one JSON object for each tool call.
 struct Said<'t>(Vec<&'t str>);
 
 impl<'t> Said<'t> {
-    /// Reads an answer that is one object, or has it in a fence. In other words a judge may quote
-    /// what it was shown, or think aloud, so nothing is looked for in them.
+    /// Reads a judge's answer that is one object, or has one object in a Markdown fence. Text
+    /// outside of the object is ignored, because there a judge may quote its input or think aloud.
     fn read(text: &'t str) -> Self {
         let text = if text.len() > ANSWER_BYTES_MAX { "" } else { words::bare(text) };
         let object = if Reader::of(text).is_object() { text } else { fenced(text).unwrap_or("{}") };
-        // Of two members of one name, neither counts.
+        // If a name occurs twice in an object, neither member counts.
         let object = if has_twins(object) { "{}" } else { object };
         Self(json::elements(json::member(object, "verdicts").unwrap_or("[]")).collect())
     }
 
-    /// Returns the verdict on the call with this id. Of several that differ, the one that flags the
-    /// call counts.
+    /// Returns the verdict on the tool call with this id. If verdicts differ, a flag wins.
     fn of(&self, id: &str, brief: &Brief) -> Verdict {
         let mut found = Verdict::Unavailable("error");
         for entry in self.0.iter().filter(|entry| text(entry, "id").trim() == id) {
@@ -154,7 +155,7 @@ impl<'t> Said<'t> {
     }
 }
 
-/// Returns the object in the only fence of a text.
+/// Returns the JSON object in the only Markdown fence of a text.
 fn fenced(text: &str) -> Option<&str> {
     let (_, rest) = words::split_once(text, FENCE)?;
     let (block, behind) = words::split_once(rest, FENCE)?;
@@ -166,7 +167,7 @@ fn text(object: &str, name: &str) -> String {
     json::member(object, name).and_then(json::string).unwrap_or_default().decode().into_owned()
 }
 
-/// Returns an explanation in one line.
+/// Returns an explanation in one line, shortened to the maximum length.
 fn plain(text: &str) -> String {
     let line = text.split(char::is_whitespace).filter(|it| !it.is_empty()).collect::<Vec<_>>();
     words::beginning(&line.join(" "), EXPLANATION_BYTES_MAX).to_owned()

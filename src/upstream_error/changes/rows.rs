@@ -1,4 +1,4 @@
-//! Rows of all changes, by what the client loses.
+//! Rows of the table of changes to refused requests, ordered by what the client loses.
 
 mod ability;
 mod nothing;
@@ -7,8 +7,8 @@ mod words;
 use super::{Has, Loss, Row, Warning};
 use crate::upstream_error::refused::Refused;
 
-/// Words for what a model or a server cannot do, or may not; `nt` is the end of `doesn't` without
-/// its quote.
+/// Phrases for a feature that a model or server does not support or allow. `nt` is the end of
+/// `doesn't` without its apostrophe.
 const LACKS: &str = "not support | nt support | unsupported | not enabled | not be enabled | not available | \
     unavailable | not allowed | not accept | not permitted | not implemented | not recogni | not have | not capable | \
     unexpected | unrecogni | unable | disabled | incompatible | not compatible | missing | cannot | cant | must be auto | \
@@ -20,8 +20,8 @@ const WITH_CALLS: Has = |_, context| context.counts.has_calls();
 const WITH_TOOLS: Has = |_, context| !context.tools.is_empty();
 const WITH_THINKING: Has = |_, context| context.refusable.thinking;
 
-/// Row without evidence, as a base of others: any request may need the change, and it changes
-/// nothing.
+/// Row without evidence, used as a base for other rows: any request can have the change, and the
+/// profile stays the same.
 pub(super) const ROW: Row = Row {
     change: Refused::JoinedTexts,
     loss: Loss::Nothing,
@@ -38,13 +38,13 @@ pub(super) const ROW: Row = Row {
     is_without_tools: false,
 };
 
-/// Change of what Chat Completions alone have.
+/// Base row for changes that apply only to Chat Completions requests.
 const OF_CHAT: Row = Row { responses: NEVER, ..ROW };
 
-/// Change of what Responses alone have.
+/// Base row for changes that apply only to Responses requests.
 const OF_RESPONSES: Row = Row { chat: NEVER, ..ROW };
 
-/// Rows of all changes, those first that lose least.
+/// Returns the rows of all changes, ordered from the smallest loss for the client.
 pub(in crate::upstream_error) fn rows() -> impl Iterator<Item = &'static Row> {
     [nothing::ROWS, words::ROWS, ability::ROWS].into_iter().flatten()
 }

@@ -1,14 +1,14 @@
-//! Values that occur in errors of many shapes.
+//! Helpers that read values which occur in many shapes of errors.
 
 use crate::json::{self, Reader, ValueKind};
 
-/// Returns true if a text is more than a word, a path or a number.
+/// Returns true if a text is a sentence: more than a word, a path or a number.
 pub(super) fn is_sentence(text: &str) -> bool {
     text.trim().bytes().any(|byte| byte == b' ')
 }
 
-/// Reads the members of an object; any other value has none. `take` reads a value, or returns false
-/// to skip it.
+/// Reads the members of an object; other values are skipped. `take` reads a member's value, or
+/// returns false to skip it.
 pub(super) fn members<'a>(
     reader: &mut Reader<'a>,
     take: &mut dyn FnMut(&str, &mut Reader<'a>) -> Result<bool, json::Error>,
@@ -26,7 +26,7 @@ pub(super) fn members<'a>(
     Ok(())
 }
 
-/// Reads one complaint of FastAPI's, as `loc: msg`.
+/// Reads a validation error of FastAPI, and returns it as `loc: msg`.
 pub(super) fn complaint(reader: &mut Reader<'_>) -> Result<String, json::Error> {
     let (mut path, mut text) = (String::new(), String::new());
     members(reader, &mut |key, reader| {

@@ -1,36 +1,38 @@
-//! Words of a server's own, apart from words that it only repeats out of the request.
+//! Separation of a server's own words in an error from words that it quotes from the request.
 
 use std::collections::BTreeMap;
 
 use crate::text::words;
 use crate::upstream_error::wordings::{Part, Wordings};
 
-/// Number of words in a row that are a quotation if they stand in the request, too. At the end of
-/// the error it is one less, and around words for what is wrong one more.
+/// Number of consecutive words that count as a quotation if the request contains them, too. At the
+/// end of the error one word fewer is enough, and around words of complaint one more is needed.
 pub(super) const QUOTED_WORDS: usize = 4;
 
-/// Number of letters beside a name without spaces around it that are compared with the request.
+/// Number of characters beside a name that are compared with the request, in languages without
+/// spaces.
 const QUOTED_LETTERS: usize = 4;
 
-/// Maximum number of texts that are looked up in the request. Later ones are taken for repetitions.
+/// Maximum number of texts that are searched in the request. Further texts are assumed to be
+/// quotations.
 const LOOKUPS_MAX: usize = 64;
 
-/// Signs that stand around a quotation.
+/// Quotation marks of several languages.
 pub(super) const QUOTES: &str = "'\"`“”‘’「」";
 
-/// Words of a server, and the request that they may repeat.
+/// Error message of a server, and the request that it may quote.
 pub(super) struct Echoes<'s> {
-    /// Text of the whole error, with spaces for signs.
+    /// Whole error message, with spaces for punctuation.
     all: String,
-    /// Server's own words, with spaces for signs.
+    /// Server's own words in the message, with spaces for punctuation.
     own: String,
-    /// Texts that the error quotes, with spaces for signs.
+    /// Texts that the error quotes, with spaces for punctuation.
     quoted: Vec<String>,
-    /// Request that was sent, as JSON; `None` if it is gone.
+    /// Request that was sent, as JSON; `None` if the request was dropped.
     sent: Option<&'s str>,
-    /// Request in the form of the words: made once something is looked up.
+    /// Request with spaces for punctuation, computed on first use.
     plain: Option<String>,
-    /// Words for what is wrong that were searched: true if the server says them.
+    /// Cache of searched words of complaint: true if the server's own words contain the word.
     refused: BTreeMap<&'static str, bool>,
     lookups: usize,
 }
@@ -42,13 +44,14 @@ impl<'s> Echoes<'s> {
         Self { all, own, quoted, sent, plain: None, refused: BTreeMap::new(), lookups: 0 }
     }
 
-    /// Returns true if the server's words have a name, and not only out of the request.
+    /// Returns true if the server's own words contain a name, and the name is not quoted from the
+    /// request.
     pub(super) fn names(&mut self, name: &str) -> bool {
         self.says(name, QUOTED_WORDS, is_word)
     }
 
-    /// Returns true if the server's words have this word for what is wrong, as a part of longer
-    /// words too. The answers are kept, because many rows ask for the same words.
+    /// Returns true if the server's own words contain this word of complaint, even inside of longer
+    /// words. Results are cached, because many rows search for the same words.
     pub(super) fn refuses(&mut self, word: &'static str) -> bool {
         if let Some(known) = self.refused.get(word) {
             return *known;
@@ -58,13 +61,13 @@ impl<'s> Echoes<'s> {
         is_refused
     }
 
-    /// Returns true if the server's words have one of these phrases.
+    /// Returns true if the server's own words contain one of these phrases.
     pub(super) fn says_one_of(&mut self, wordings: &Wordings) -> bool {
         wordings.phrases(Part::Alone).any(|phrase| self.refuses(phrase))
     }
 
-    /// Returns true if `word` stands in the server's own words. `length`: the number of words in a
-    /// row that count as a quotation; `stands` judges a place.
+    /// Returns true if the server's own words contain `word`. `length`: number of consecutive words
+    /// that count as a quotation; `stands`: test of a position.
     fn says(&mut self, word: &str, length: usize, stands: fn(&str, usize, &str) -> bool) -> bool {
         let own = std::mem::take(&mut self.own);
         let found = words::places(&own, word)
@@ -74,8 +77,8 @@ impl<'s> Echoes<'s> {
         found
     }
 
-    /// Returns true if the words at this place are only repeated: with all others, with their
-    /// neighbours, or in a quotation.
+    /// Returns true if the word at this position is only quoted from the request: as part of the
+    /// whole message, of its neighbours, or of a text in quotes.
     fn is_repeated(&mut self, own: &str, at: usize, name: &str, length: usize) -> bool {
         let Some(sent) = self.sent else {
             return self.quoted.iter().any(|text| text != name && words::has(text, name));
@@ -126,7 +129,7 @@ impl<'s> Echoes<'s> {
     }
 }
 
-/// Returns the texts between quotes. Signs within a word are no quotes.
+/// Returns the texts between quotation marks. Apostrophes within a word are no quotation marks.
 pub(super) fn quoted(message: &str) -> Vec<&str> {
     let is_letter = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
     let marks = message.char_indices().filter(|(at, letter)| {
@@ -156,7 +159,7 @@ pub(super) fn quoted(message: &str) -> Vec<&str> {
     found
 }
 
-/// Returns true if a text stands as a value in a request, and not only as a key or a type.
+/// Returns true if a request contains a text as a value, and not only as a key or a type.
 fn has_value(sent: &str, text: &str) -> bool {
     let text = format!("\"{text}\"");
     let is_key = |at: usize| is_before_colon(sent, at.saturating_add(text.len()));
@@ -171,7 +174,7 @@ fn is_before_colon(sent: &str, at: usize) -> bool {
     sent.get(at..).is_some_and(|behind| behind.trim_start().starts_with(':'))
 }
 
-/// Returns true if a name stands at its place as a word of its own, in the singular or plural.
+/// Returns true if the name at this position is a whole word, in the singular or plural.
 fn is_word(text: &str, at: usize, name: &str) -> bool {
     let (before, behind) = text.split_at_checked(at).unwrap_or_default();
     let behind = behind.get(name.len()..).unwrap_or_default();
@@ -180,8 +183,8 @@ fn is_word(text: &str, at: usize, name: &str) -> bool {
     !name.is_ascii() || !is_name(before.as_bytes().last()) && !is_name(behind.as_bytes().first())
 }
 
-/// Returns a text in lower case, without quotes and with single spaces for other signs but `_`.
-/// `is_json`: the text has escapes with a backslash.
+/// Returns a text in lower case, without quotes and with single spaces for punctuation except `_`.
+/// `is_json`: the text has backslash escapes.
 pub(super) fn plain(text: &str, is_json: bool) -> String {
     let mut out = String::with_capacity(text.len());
     let mut letters = text.chars();

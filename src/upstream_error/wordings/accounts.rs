@@ -1,10 +1,10 @@
-//! Wordings of errors that no second request mends: empty accounts, filters, missing models and
-//! paths.
+//! Error phrases for problems that a changed request does not solve: empty accounts, filters,
+//! missing models and paths.
 
 use super::wordings;
 
 wordings! {
-    /// Wordings of an empty account.
+    /// Error phrases for an account without credit.
     UNPAID {
         Alone: "credit balance is too low" => "Claude";
         Alone: "used all available credits" => "xAI";
@@ -18,17 +18,17 @@ wordings! {
         Alone: "令牌额度已用尽" | "令牌额度不足" | "用户额度不足" => "One API and its copies";
     }
 
-    /// Wordings of a plan that is used up, which others have for a limit of hours.
+    /// Error phrases for a used-up plan, which other servers use for a limit per hours.
     USED_UP {
         Alone: "reached your usage limit" | "reached your weekly (7-day) usage limit" => "Kimi";
     }
 
-    /// Wordings of a limit of a minute, with the code of an empty account.
+    /// Error phrases for a rate limit per minute that comes with the code of an empty account.
     LIMITED {
         Alone: "#token-limit" | "allocated quota exceeded" => "DashScope";
     }
 
-    /// Wordings of a provider's filter that refused the prompt, and has no code for it.
+    /// Error phrases for a prompt refused by a provider's content filter, without an error code.
     FILTERED {
         Alone: "content exists risk" => "DeepSeek";
         Alone: "input was flagged" => "OpenRouter";
@@ -39,13 +39,13 @@ wordings! {
         Alone: "contentpolicyviolationerror" | "content management policy" => "LiteLLM, and Azure behind it";
     }
 
-    /// Wordings of OpenAI's filter, whose code says less.
+    /// Error phrases of OpenAI's content filter, whose code is ambiguous.
     INVALID_PROMPT {
         Alone: "flagged" | "usage policy" => "OpenAI";
     }
 
-    /// Wordings of a body with too many bytes. Fewer tokens, or fewer bytes of one image, would be
-    /// another matter.
+    /// Error phrases for a request body with too many bytes. Too many tokens, or an image that is
+    /// too large, do not count.
     TOO_LARGE {
         Subject: "payload size" => "Gemini";
         Subject: "request body" => "Ollama and Go";
@@ -55,7 +55,7 @@ wordings! {
         Other: "token" | "image" | "per message" | "max_";
     }
 
-    /// Wordings of an unknown model.
+    /// Error phrases for an unknown model.
     UNKNOWN_MODEL {
         Alone: "model not exist" => "DeepSeek";
         Alone: "unknown model" | "模型不存在" => "Zhipu";
@@ -66,23 +66,25 @@ wordings! {
         Alone: "model not found";
     }
 
-    /// Words for a thing that is not there, beside the word for a model.
+    /// Error phrases for a missing object, which count beside the word for a model.
     NOT_THERE {
         Alone: "not exist" | "not found" | "no such model" | "unknown";
     }
 
-    /// Beginnings of errors about a wrong key that Google and xAI call a bad request.
+    /// Beginnings of error messages about a wrong API key, which Google and xAI report as a bad
+    /// request.
     BAD_KEY {
         Alone: "api key not valid." => "Google";
         Alone: "incorrect api key provided:" => "xAI";
     }
 
-    /// Words which show that a model, and not a path, is not there.
+    /// Error phrases which show that a model is missing, and not a path.
     OF_MODEL {
         Alone: "model" | "deployment" | "endpoints found";
     }
 
-    /// Words in which routers say that a path is not there. They use no others, apart from numbers.
+    /// Words of a router's error about a missing path, which contains no other words except
+    /// numbers.
     NO_PATH_WORDS {
         Alone: "" | "a" | "allowed" | "apache" | "api" | "caddy" | "chat" | "completions" | "could" | "detail" | "does";
         Alone: "endpoint" | "envoy" | "error" | "exist" | "file" | "find" | "for" | "found" | "here" | "http" | "is";
@@ -92,7 +94,7 @@ wordings! {
         Alone: "was";
     }
 
-    /// Wordings of a path that is not there, with more words around it.
+    /// Error phrases for a missing path, in longer messages.
     NO_PATH {
         Alone: "cannot post /" => "Express";
         Alone: "invalid url (" | "unknown request url" => "OpenAI";
@@ -103,7 +105,7 @@ wordings! {
         Alone: "invalid route" => "Cohere, Vertex";
     }
 
-    /// Words with which the port of a server that wants TLS answers HTTP without it.
+    /// Error phrases of a TLS port that received plain HTTP.
     WANTS_TLS {
         Alone: "client sent an http request to an https server" => "Go";
         Alone: "the plain http request was sent to https port" => "nginx";
@@ -111,7 +113,7 @@ wordings! {
         Alone: "this combination of host and port requires tls" => "Tomcat";
     }
 
-    /// Words before the time after which a retry may succeed.
+    /// Phrases before the time after which a retry may succeed.
     RETRY_AFTER {
         After: "retry in " | "try again in " | "retry after " | "try again after ";
     }

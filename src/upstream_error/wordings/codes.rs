@@ -1,9 +1,9 @@
-//! Codes and types of errors, in lower case.
+//! Codes and types in error bodies, in lower case, by their meaning.
 
 use super::wordings;
 
 wordings! {
-    /// Codes of a bad request.
+    /// Error codes of a bad request.
     CODES_400 {
         Alone: "invalid_request_error" | "invalid_request" | "badrequesterror" | "bad_request" | "invalid_argument";
         Alone: "context_length_exceeded" | "exceed_context_size_error" | "content_filter" | "tool_use_failed";
@@ -18,75 +18,75 @@ wordings! {
         Alone: "cyber_policy" | "bio_policy" | "misalignment_policy_violation" => "OpenAI";
     }
 
-    /// Codes of a wrong key.
+    /// Error codes of a wrong API key.
     CODES_401 {
         Alone: "authentication_error" | "invalid_api_key" | "unauthorized" | "unauthenticated";
     }
 
-    /// Codes of an empty account that stand for status 402.
+    /// Error codes of an empty account that stand for status 402.
     CODES_402 {
         Alone: "billing_error" | "payment_required";
         Alone: "insufficient_quota" | "usage_not_included" | "usage_limit_reached" => "OpenAI";
         Alone: "payment_required_error" => "Cerebras";
     }
 
-    /// Codes of a key that may not do this.
+    /// Error codes of an API key without permission.
     CODES_403 {
         Alone: "permission_error" | "permission_denied" | "forbidden";
     }
 
-    /// Codes of a model that is not there.
+    /// Error codes of a missing model.
     CODES_404 {
         Alone: "not_found_error" | "model_not_found" | "notfounderror" | "not_found";
     }
 
-    /// Codes of a body that is too large.
+    /// Error codes of a request body that is too large.
     CODES_413 {
         Alone: "request_too_large";
     }
 
-    /// Codes of a limit of time.
+    /// Error codes of a rate limit.
     CODES_429 {
         Alone: "rate_limit_error" | "rate_limit_exceeded" | "resource_exhausted" | "too_many_requests" | "ratelimiterror";
         // The last say that a model is too busy.
         Alone: "1302" | "1303" | "1304" | "1305" | "1308" => "Zhipu";
     }
 
-    /// Codes of a server that has too much to do.
+    /// Error codes of an overloaded server.
     CODES_503 {
         Alone: "overloaded_error" | "overloaded" | "engine_overloaded_error" | "provider_overloaded" | "unavailable";
         Alone: "service_unavailable" | "insufficient_system_resource";
         Alone: "slow_down" | "server_is_overloaded" => "OpenAI";
     }
 
-    /// Codes of a server that took too long.
+    /// Error codes of a server that took too long.
     CODES_504 {
         Alone: "timeout_error" | "timeout" | "deadline_exceeded" | "gateway_timeout";
     }
 
-    /// Codes of reasoning that the upstream cannot decrypt.
+    /// Error codes of reasoning that the upstream cannot decrypt.
     UNREAD_CODES {
         Alone: "invalid_encrypted_content" => "OpenAI";
     }
 
-    /// Codes of a wrong key, with status 400.
+    /// Error codes of a wrong API key, in errors with status 400.
     KEY_CODES {
         Alone: "invalid_api_key" | "api_key_invalid";
     }
 
-    /// Codes of a model that is not there, with status 400.
+    /// Error codes of a missing model, in errors with status 400.
     MODEL_CODES {
         Alone: "model_not_found" | "model_not_supported";
         Alone: "1211" => "Zhipu";
         Alone: "20012" => "SiliconFlow";
     }
 
-    /// Codes of a model that is not there, with status 401.
+    /// Error codes of a missing model, in errors with status 401.
     MODEL_ERROR_CODES {
         Alone: "modelerror" => "OpenCode Zen";
     }
 
-    /// Codes of a conversation that is too long.
+    /// Error codes of a conversation that is too long.
     WINDOW_CODES {
         Alone: "context_length_exceeded" | "model_max_prompt_tokens_exceeded" | "exceed_context_size_error";
         Alone: "model_context_window_exceeded";
@@ -95,7 +95,7 @@ wordings! {
         Alone: "prompt_too_long" => "vMLX";
     }
 
-    /// Codes of a provider's filter.
+    /// Error codes of a provider's content filter.
     FILTER_CODES {
         Alone: "content_filter" | "contentfilter" | "content_policy_violation" | "responsibleaipolicyviolation";
         Alone: "refusal" => "OpenRouter";
@@ -105,12 +105,13 @@ wordings! {
         Alone: "censorship_blocked" => "StepFun";
     }
 
-    /// Codes of a prompt that OpenAI refuses, for its filter or not.
+    /// Error codes of a prompt that OpenAI refuses, by its content filter or for another reason.
     INVALID_PROMPT_CODES {
         Alone: "invalid_prompt" => "OpenAI";
     }
 
-    /// Codes of an empty account that come with the status of a rate limit or of a wrong request.
+    /// Error codes of an empty account that come with the status of a rate limit or of a bad
+    /// request.
     UNPAID_CODES {
         Alone: "exceeded_current_quota_error" => "Moonshot";
         Alone: "1113" => "Zhipu";

@@ -1,11 +1,12 @@
-//! Wordings of refused conversations: pairing of calls, order of roles, empty contents, reasoning.
+//! Error phrases about the conversation's history: pairing of calls and results, order of roles,
+//! empty contents, reasoning.
 
 use super::wordings;
 
 wordings! {
-    /// Wordings of calls and results that do not fit together. Each vendor has words of its own and
-    /// changes them, so a sentence is known by a call or result, and by how messages must stand to
-    /// each other.
+    /// Error phrases for calls and results that do not match. Vendors word this differently and
+    /// change the words, so an error is recognized by a call or result together with a word for the
+    /// required order of messages.
     PAIRING {
         Alone: "tool_call_id & not found" | "tool_use_id & not found" | "tool id & not found";
         Subject: "tool_call" | "tool call" | "tool_use" | "tool use" | "tooluse" | "tool_result" | "tool result";
@@ -31,7 +32,7 @@ wordings! {
         Refusal: "without a corresponding" | "no matching tool";
     }
 
-    /// Wordings of roles that must alternate, or of a user who must ask.
+    /// Error phrases that demand alternating roles, or a message of the user.
     TURNS {
         Alone: "no user query found" => "Qwen3.5", "https://github.com/vllm-project/vllm/issues/36432";
         Alone: "no user message" | "without a user message" | "without any user message" | "missing user message";
@@ -46,7 +47,7 @@ wordings! {
         Refusal: "should be alternating" | "must be alternating" => "Perplexity";
     }
 
-    /// Wordings of a user who must begin, or be there at all, where the text speaks of the role
+    /// Error phrases that demand a first message of the user, or any, if the text mentions the role
     /// `user`.
     BEGINNINGS {
         Refusal: "start with" | "starts with" | "begin with" | "begins with" | "first message" | "first content";
@@ -58,7 +59,7 @@ wordings! {
         Other: "user_id" | "user_message";
     }
 
-    /// Refusals of `null`, or of no content at all, in a message of the assistant without words.
+    /// Error phrases that refuse `null` or missing content in an assistant message without text.
     NULL_CONTENT {
         Alone: "none is not an allowed value" => "older pydantic", "https://docs.pydantic.dev/1.10";
         Alone: "content: none is not" => "older pydantic", "https://docs.pydantic.dev/1.10";
@@ -79,7 +80,7 @@ wordings! {
         Alone: "content field is required" | "content: field required" | "missing field content";
     }
 
-    /// Refusals of an empty text in a message of the assistant without words.
+    /// Error phrases that refuse an empty text in an assistant message without text.
     EMPTY_CONTENT {
         Alone: "text content blocks must be non-empty" => "Claude", "https://docs.anthropic.com/en/api/messages";
         Alone: "role assistant must not be empty" => "Kimi", "https://platform.moonshot.ai/docs";
@@ -90,14 +91,14 @@ wordings! {
         Alone: "content blocks must contain non-whitespace";
     }
 
-    /// Words which show that the error is not about the content of a message without words.
+    /// Error phrases which show that the error is not about the content of a message without text.
     NO_CONTENT_OF_CALLS {
         Alone: "tool_call_id" | "function.arguments" | "tools[" | "tools." | "image" | "role:user" | "reasoning_content";
     }
 
-    /// Refusals of reasoning that is sent back: the server knows no such member, or Claude's
-    /// thoughts are no longer where it had them (a gateway with several accounts in front of it, a
-    /// message before it that has changed).
+    /// Error phrases that refuse reasoning in the history. The server does not know the member, or
+    /// Claude's thinking was changed or moved (by a gateway with several accounts, or because an
+    /// earlier message changed).
     REASONING {
         // `reasoning` alone is a parameter, too.
         Subject: "reasoning_content" | "reasoning_details" | "thinking_blocks" | "property reasoning " | "].reasoning";
@@ -109,8 +110,8 @@ wordings! {
         Other: "passed back" | "is missing" | "missing reasoning";
     }
 
-    /// Refusals of reasoning items of this conversation that cannot be read again, or do not stand
-    /// where they must. Another conversation may have some that can.
+    /// Error phrases that refuse the reasoning items of this conversation, which cannot be
+    /// decrypted or are misplaced. Other conversations may have valid items.
     REASONING_UNREAD {
         Alone: "encrypted content & could not be verified" => "OpenAI", "https://github.com/openai/codex/issues/8119";
         Alone: "encrypted content could not be" | "encrypted_content & could not be" => "OpenAI";

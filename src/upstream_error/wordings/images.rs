@@ -1,9 +1,9 @@
-//! Wordings of refused images and documents.
+//! Error phrases about refused images and documents.
 
 use super::wordings;
 
 wordings! {
-    /// Wordings of a model that takes no images.
+    /// Error phrases of a model that does not support images.
     NO_IMAGES {
         Subject: "<image" | "input_image" | "multimodal" | "multi-modal" | "for vision" | "support vision" | "vision input";
         Subject: "content.type" | "supports text input";
@@ -29,7 +29,7 @@ wordings! {
         Other: "image is valid";
     }
 
-    /// Refusals of one image, or of too many, in words that do not name it.
+    /// Error phrases that refuse a single image, or too many, without naming it.
     SPOILT_IMAGE {
         Alone: "process input image" => "Gemini", "https://github.com/google-gemini/gemini-cli/issues";
         Alone: "identify image file" => "Python's library";
@@ -39,8 +39,8 @@ wordings! {
         Alone: "incorrect padding" => "Python's base64";
     }
 
-    /// Refusals of one image, or of too many: other names of an image, and what is wrong with it
-    /// (its size, its type, its bytes, its address, or the number of images).
+    /// Error phrases that refuse a single image, or too many. They combine a name of an image with
+    /// a complaint about its size, type, bytes, URL or number.
     ONE_IMAGE {
         Subject: "input_image" | "inline_data" | "inlinedata" | "data url" | "data uri" | "base64" | " picture " | "pixel";
         Subject: "multimodal data" | "media from url" | "media type" | "图片" | "图像";
@@ -65,12 +65,12 @@ wordings! {
         Other: "response_format" | "signature" | "api key" | "application/pdf" | "audio input" | "video";
     }
 
-    /// Words before the values that would be taken.
+    /// Phrases before a list of the allowed values.
     TAKEN_IMAGES {
         Alone: "expected one of" | "must be one of" | "supported values" | "allowed values" | "input should be";
     }
 
-    /// Words beside the host of an image that could not be fetched.
+    /// Error phrases beside the host of an image that could not be fetched.
     FETCHING {
         Alone: "download" | "fetch" | "retriev" | "resolve" | "connect" | "lookup" | "dial tcp" | "no such host";
         Alone: "unknown host" | "name or service" | "timed out" | "timeout" | "time out" | "forbidden" | "unauthorized";
@@ -79,13 +79,13 @@ wordings! {
         Alone: "下载" | "获取" | "访问" | "超时";
     }
 
-    /// Words before an address where there is more to read.
+    /// Phrases before a URL of further documentation.
     FOR_MORE {
         Alone: "see " | "visit " | "refer to" | "report" | "please" | "documentation" | "docs at" | "more information";
         Alone: "more info" | "more details" | "learn more" | "read more" | "issue at" | "issues at";
     }
 
-    /// Wordings of a model that takes no documents.
+    /// Error phrases of a model that does not support documents.
     NO_DOCUMENTS {
         // It knows no such block or part.
         Alone: "unknown variant document" | "unknown variant file" | "input: document" | "input: file";

@@ -1,15 +1,16 @@
-//! Wordings of servers' errors: one row for each wording, one file for each kind of error.
+//! Tables of phrases in servers' error messages: one row for each wording, one file for each kind
+//! of error.
 //!
-//! A new wording is one row: the phrase in lower case and without quotes, who writes it, and a link
-//! that shows it.
+//! A new wording is one row: the phrase in lower case and without quotes, the server that uses it,
+//! and a URL of a page that shows it.
 //!
 //! ```text
 //! Refusal: "not a vlm" => "SiliconFlow", "https://…";      Alone: "tool_call_id & not found";
 //! ```
 //!
-//! `|` stands between phrases of which any counts. ` & ` stands between pieces of a phrase that all
-//! count, anywhere in the text. `<` before a piece means that no longer name ends there: `<image`
-//! is not found in `generate_image`.
+//! `|` separates alternative phrases. ` & ` separates parts of a phrase that must all occur,
+//! anywhere in the text. `<` before a part means that no longer name may end there: `<image` is not
+//! found in `generate_image`.
 
 mod accounts;
 mod codes;
@@ -37,32 +38,32 @@ use crate::text::words;
 /// Role of a phrase in recognizing an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
-    /// Phrase that is enough: the error is of this kind.
+    /// Phrase that is sufficient: the error is of this kind.
     Alone,
-    /// Phrase that names the subject.
+    /// Phrase that names the part of the request that the error is about.
     Subject,
-    /// Phrase that refuses the subject.
+    /// Phrase that expresses the refusal of that part.
     Refusal,
-    /// Phrase of another kind of error, whatever else the error says.
+    /// Phrase that excludes this kind of error, whatever else the message says.
     Other,
-    /// Phrase that a number follows.
+    /// Phrase that is followed by a number.
     After,
-    /// Phrase that a number precedes.
+    /// Phrase that is preceded by a number.
     Before,
 }
 
-/// Phrases of one wording.
+/// Phrases of one wording, with their source.
 #[derive(Debug)]
 pub(super) struct Row {
     part: Part,
     phrases: &'static [&'static str],
-    /// Server or service that writes it; empty where several do.
+    /// Server or service that uses the wording; empty if several do.
     #[cfg_attr(
         not(test),
         expect(dead_code, reason = "for readers, and for the test of the tables")
     )]
     who: &'static str,
-    /// Page that shows it; empty where no page is known.
+    /// URL of a page that shows the wording; empty if no page is known.
     #[cfg_attr(
         not(test),
         expect(dead_code, reason = "for readers, and for the test of the tables")
@@ -75,40 +76,40 @@ pub(super) struct Row {
 pub(super) struct Wordings(&'static [Row]);
 
 impl Wordings {
-    /// Returns the phrases of one part, in their order.
+    /// Returns the phrases with one role, in the order of the table.
     pub(super) fn phrases(&self, part: Part) -> impl Iterator<Item = &'static str> {
         let rows = self.0.iter().filter(move |row| row.part == part);
         rows.flat_map(|row| row.phrases.iter().copied())
     }
 
-    /// Returns true if a phrase of this part stands in `text`.
+    /// Returns true if `text` contains a phrase with this role.
     pub(super) fn has(&self, part: Part, text: &str) -> bool {
         self.phrases(part).any(|phrase| stands(text, phrase))
     }
 
-    /// Returns true if `text` has one phrase that is enough.
+    /// Returns true if `text` contains a phrase that is sufficient by itself.
     pub(super) fn any(&self, text: &str) -> bool {
         self.has(Part::Alone, text)
     }
 
-    /// Returns true if `text` is of this kind: by one phrase that is enough, or by its subject and
-    /// a refusal, and of no other kind.
+    /// Returns true if `text` is an error of this kind: by a sufficient phrase, or by a subject and
+    /// a refusal, and without an excluding phrase.
     pub(super) fn says(&self, text: &str) -> bool {
         (self.any(text) || self.has(Part::Subject, text) && self.has(Part::Refusal, text))
             && !self.has(Part::Other, text)
     }
 
-    /// Returns true if `word` is one of the phrases that are enough.
+    /// Returns true if `word` equals one of the phrases that are sufficient by themselves.
     pub(super) fn lists(&self, word: &str) -> bool {
         self.phrases(Part::Alone).any(|phrase| phrase == word)
     }
 
-    /// Returns the place at which the first of the phrases begins in `text`.
+    /// Returns the position in `text` at which the first of the phrases begins.
     pub(super) fn first_place(&self, text: &str) -> Option<usize> {
         self.phrases(Part::Alone).filter_map(|phrase| words::find(text, phrase)).min()
     }
 
-    /// Returns the number beside the first phrase that has one.
+    /// Returns the number beside the first phrase of the table that has one.
     pub(super) fn number(&self, text: &str) -> Option<u64> {
         let phrases = self.0.iter().flat_map(|row| row.phrases.iter().map(|it| (row.part, *it)));
         phrases.into_iter().find_map(|(part, phrase)| match part {
@@ -128,7 +129,7 @@ fn stands(text: &str, phrase: &str) -> bool {
     })
 }
 
-/// Tables of wordings. The braces keep a row on one line.
+/// Defines tables of wordings. The braces keep each row on one line.
 macro_rules! wordings {
     ($($(#[doc = $doc:literal])+ $name:ident {
         $($part:ident: $($phrase:literal)|+ $(=> $who:literal $(, $link:literal)?)?;)+

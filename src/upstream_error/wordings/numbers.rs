@@ -1,9 +1,9 @@
-//! Words beside which the numbers of prompts, answers and windows stand.
+//! Phrases beside the numbers of an error message: sizes of prompts, answers and context windows.
 
 use super::wordings;
 
 wordings! {
-    /// Words beside the size of the window.
+    /// Phrases beside the size of the context window.
     WINDOW_SIZE {
         After: "not exceed max_" | "max_seq_len" | "context length" | "context window" | "available context size";
         After: "context size" | "context limit" | "maximum number of tokens allowed" | "maximum model length";
@@ -16,7 +16,7 @@ wordings! {
         Before: "maximum context length" | "maximum" | ". however, answering";
     }
 
-    /// Words beside the tokens of the prompt.
+    /// Phrases beside the number of tokens of the prompt.
     PROMPT_TOKENS {
         Before: "in the messages" | "in your prompt" | "input tokens" | "tokens from the input" | "of text input";
         Before: "`inputs` tokens" | "tokens in the prompt";
@@ -26,71 +26,72 @@ wordings! {
         After: "prompt length" | "prompt_tokens" | "input tokens (" | "number of input tokens" | "total tokens";
     }
 
-    /// Words beside the tokens that the answer may have.
+    /// Phrases beside the number of tokens reserved for the answer.
     ANSWER_TOKENS {
         Before: "in the completion" | "for the completion" | "in the output" | "output tokens";
         Before: "tokens for the completion" | "completion tokens" | "`max_new_tokens`";
         After: "is too large" | "max_tokens (" | "max tokens (" | "so generating";
     }
 
-    /// Words beside the tokens of prompt and answer together.
+    /// Phrases beside the number of tokens of prompt and answer together.
     TOTAL_TOKENS {
         After: "total of" | "contains at least" | "you requested" | "requested";
     }
 
-    /// Words beside the tokens of prompt and answer together, where no part is named: the answer's
-    /// part is `max_tokens`.
+    /// Phrases beside the number of tokens of prompt and answer together, without the parts: the
+    /// answer's part is `max_tokens`.
     SUM_TOKENS {
         After: "input and maximum output tokens (" => "Cloudflare";
         After: "answering your request will take" => "SambaNova";
         After: "max_total_tokens (" => "SiliconFlow";
     }
 
-    /// Words before the maximum number of tokens of an answer.
+    /// Phrases before the maximum number of tokens of an answer.
     ANSWER_MOST {
         After: "`max_new_tokens` must be <=" | "less than or equal to `" | "less than or equal to" | "max_model_len=";
         After: "a value <=" | "model limit of";
     }
 
-    /// Words before the maximum number of tokens of an answer, if the error names that limit: other
-    /// numbers have bounds too.
+    /// Phrases before the maximum number of tokens of an answer, if the error names that limit,
+    /// since other numbers have limits too.
     ANSWER_MOST_BESIDE {
         After: "at most" | "[1," | "cannot exceed";
     }
 
-    /// Words before the maximum number of tokens of an answer, if the error speaks of nothing else.
+    /// Phrases before the maximum number of tokens of an answer, if the error mentions nothing
+    /// else.
     ANSWER_MOST_ELSE {
         After: "exceeds the maximum" | "maximum is" | "context window (" | "context window of" | "context length of";
         After: "context length (";
     }
 
-    /// Words behind a bound of the answer that is itself too much.
+    /// Phrases after an exclusive limit of the answer, which itself is one token too many.
     ANSWER_BOUND {
         Before: "(exclusive)" => "Google";
     }
 
-    /// Words behind the maximum number of tokens of an answer.
+    /// Phrases after the maximum number of tokens of an answer.
     ANSWER_UNITS {
         Alone: "completion tokens" | "output tokens" | "tokens in the completion";
     }
 
-    /// Words before the minimum number of tokens of an answer.
+    /// Phrases before the minimum number of tokens of an answer.
     ANSWER_LEAST {
         After: "a value >=" | "must be at least" | "must be greater than or equal to";
         After: "should be greater than or equal to";
     }
 
-    /// Words before the number below the minimum number of tokens of an answer.
+    /// Phrases before an exclusive minimum of the answer: the actual minimum is one token more.
     ANSWER_ABOVE {
         After: "must be greater than";
     }
 
-    /// Words before the number of tokens that an account has credit for.
+    /// Phrases before the number of tokens that an account can afford.
     AFFORDABLE {
         After: "can only afford" => "OpenRouter";
     }
 
-    /// Words before the maximum number of stop sequences.
+    /// Phrases before the maximum number of stop sequences.
     STOP_SEQUENCES_MOST {
         After: "at most" | "maximum length" | "maximum number of items is" | "maximum number of stop sequences is";
         After: "maximum of" | "maximum is" | "max of" | "(max" | "up to" | "more than" | "less than or equal to";

@@ -1,14 +1,14 @@
-//! Wordings of refused parameters.
+//! Error phrases about refused parameters.
 
 use super::wordings;
 
 wordings! {
-    /// Words before the name of a parameter, in place of a quote.
+    /// Phrases that, like a quotation mark, come before the name of a parameter.
     BEFORE_PARAMETER {
         Alone: "body." | "parameter " | "parameters " | "argument " | "field ";
     }
 
-    /// Refusals of a parameter, or of its value.
+    /// Error phrases that refuse a parameter, or its value.
     PARAMETER {
         Refusal: "not support" | "doesnt support" | "not yet support" | "unsupported";
         Refusal: "unrecognized" | "unknown" | "not permitted" | "deprecated";
@@ -22,35 +22,35 @@ wordings! {
         Other: "tool_choice" | "schema for" | "tool call" | "in context=" | "messages[" | "tools[";
     }
 
-    /// Further refusals of an effort: it has a few values, so a value that is not among them is
-    /// refused.
+    /// Error phrases that refuse an effort, in addition to those for all parameters: the value is
+    /// not among the few allowed ones.
     EFFORT {
         Refusal: "must be one of" | "should be " | "validation error for";
     }
 
-    /// Words before the names, or values, that would be taken.
+    /// Phrases before a list of the allowed names or values.
     TAKEN {
         Alone: "supported parameters" | "supported values" | "known properties" | "expected one of" | "must be one of";
         Alone: "should be " => "pydantic, and Hy3's template";
         Alone: "did you mean" | "(must be" | ". use ";
     }
 
-    /// Words behind the names, or values, that would be taken.
+    /// Phrases after a list of the allowed names or values.
     TAKEN_UNTIL {
         Alone: "'input'" | "received" | "got:" | "got ";
     }
 
-    /// Wordings of a server that does not encrypt reasoning.
+    /// Error phrases of a server that does not encrypt reasoning.
     NO_ENCRYPTION {
         Alone: "encrypted content is not supported" => "OpenAI";
     }
 
-    /// Wordings of a model that always thinks.
+    /// Error phrases of a model that always thinks.
     ALWAYS_THINKS {
         Alone: "thinking & cannot be disabled" | "reasoning & cannot be disabled";
     }
 
-    /// Wordings of a model that never thinks.
+    /// Error phrases of a model that never thinks.
     NEVER_THINKS {
         Alone: "not support thinking" | "doesnt support thinking";
         Other: "thinking budget";

@@ -1,10 +1,10 @@
-//! Words of errors of any server: for what no change of a request mends, and for the form of a
-//! text.
+//! Words in errors of unknown wording: for problems that no change of a request solves, and for a
+//! text in the wrong form.
 
 use super::wordings;
 
 wordings! {
-    /// Words, also of codes, for what no change of a request mends: money, keys, rates, policy,
+    /// Words and codes for problems that no change of a request solves: money, keys, rates, policy,
     /// regions, models and lengths.
     VETOES {
         Alone: "quota" | "overdue" | "purchase" | "arrear" | "key is" | "signaturedoesnotmatch" | "pull image";
@@ -22,7 +22,7 @@ wordings! {
         Alone: "渠道" | "稍后" | "地区" | "访问量";
     }
 
-    /// Words for a server that wants a text where it got a list, or another form.
+    /// Error phrases of a server that expects a text, and got a list or another form.
     WANTS_TEXT {
         Alone: "valid string" | "array not in string" | "be a string" | "be of type string" | "expected string";
         Alone: "expected a string" | "expected str" | "not a string" | "of type string" | "string_type";
@@ -33,7 +33,7 @@ wordings! {
         Alone: "untagged enum" | "text is not set" | "text is missing" | "text field is required";
     }
 
-    /// Words for a text that is too long.
+    /// Error phrases for a text that is too long.
     TEXT_TOO_LONG {
         Alone: "too long" | "maximum length" | "max_length" | "above_max_length" | "过长";
     }

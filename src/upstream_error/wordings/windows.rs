@@ -1,9 +1,9 @@
-//! Wordings of requests or answers that are too long, in lower case, with quotes.
+//! Error phrases for prompts or answers that are too long, in lower case, with quotes.
 
 use super::wordings;
 
 wordings! {
-    /// Wordings of a conversation that is too long.
+    /// Error phrases for a conversation that is too long.
     TOO_LONG {
         Alone: "not exceed max_" | "than max_seq_len" | "greater than `max_seq_len`" => "TensorRT-LLM";
         Alone: "equal to max_seq_len" => "SiliconFlow";
@@ -27,7 +27,7 @@ wordings! {
         Alone: "context_window_exceeded";
     }
 
-    /// Names of a window, and words for too much of it.
+    /// Names of the context window, combined with words for exceeding it.
     WINDOW {
         Subject: "context length" | "context window" | "context size" | "context limit" | "上下文";
         // A stop sequence has a length, too.
@@ -38,20 +38,22 @@ wordings! {
         Refusal: "超过" | "超出" | "超长" | "过长";
     }
 
-    /// Words for too much, if the error names a window. Without a window they may be about images.
+    /// Words for exceeding a limit, if the error names a context window. Otherwise they may be
+    /// about images.
     TOO_MUCH_OF_A_WINDOW {
         Alone: "of only" | "length is only" | "window is only" | "size is only" | "only supports" | "but the configured";
         Alone: "tokens but the";
     }
 
-    /// Words for other faults where a window is named and the conversation is not too long for it.
+    /// Error phrases that name a context window, but are about another problem than a long
+    /// conversation.
     OTHERS_OF_A_WINDOW {
         Alone: "thinking budget exceeds" | "length of the tool" | "tool name";
         // One text, id, name or description, which a shorter conversation does not mend.
         Alone: "string should have at most" | "expected a string with maximum length" | "must be at most & characters";
     }
 
-    /// Words for a limit, if the error speaks of the conversation: names, ids and accounts have
+    /// Words for a limit, if the error mentions the conversation: names, ids and accounts have
     /// limits too.
     CONVERSATION {
         Subject: "token limit" | "maximum allowed length" | "max length" | "input length" | "input token";
@@ -60,23 +62,24 @@ wordings! {
         Other: "name" | "_id" | ".id" | " id " | "description" | "stop sequence" | "schema" | "budget" | "名";
     }
 
-    /// Whole errors that say only that a limit is reached.
+    /// Whole error messages that say nothing but that a limit is reached.
     LIMIT_REACHED {
         Alone: "token limit exceeded" | "token limit reached";
     }
 
-    /// Wordings of a total that is too much, at the beginning of an error.
+    /// Error phrases for a total that is too large, at the beginning of a message.
     TOTAL_TOO_MUCH {
         Alone: "total tokens & exceeds the maximum";
     }
 
-    /// Words for limits of time, which no shorter prompt mends.
+    /// Phrases for rate limits, which a shorter prompt does not avoid.
     RATES {
         Alone: "per minute" | "rate limit" | "daily" | "monthly" | "quota" | "please wait" | "每分钟" | "每天" | "限流";
         Alone: "频率";
     }
 
-    /// Wordings of a conversation that is too long even where a server reports a fault of its own.
+    /// Error phrases for a conversation that is certainly too long, even if the status is that of a
+    /// server fault.
     CERTAINLY_TOO_LONG {
         Alone: "prompt is too long" | "prompt too long; exceeded" | "input is too long for requested model";
         Alone: "context size has been exceeded" | "exceeds the available context size" | "exceeds the context window";
@@ -87,13 +90,13 @@ wordings! {
         Other: "loading" | "overload" | "to load" | "busy" | "retry" | "try again" | "providers failed" | "memory" | "稍后";
     }
 
-    /// Words in front of what a model wrote, where a server could not parse it.
+    /// Phrases before model output that a server could not parse.
     WRITTEN_BY_A_MODEL {
         Alone: " at pos " => "llama.cpp";
         Alone: "raw=" => "Ollama";
     }
 
-    /// Names of the limit of an answer.
+    /// Names of the limit of the answer.
     ANSWER {
         Subject: "max_tokens" | "max_completion_tokens" | "max_output_tokens" | "max_new_tokens" | "maxoutputtokens";
         Subject: "maximum tokens you requested" | "max tokens must be";
@@ -101,13 +104,13 @@ wordings! {
         Other: "prompt" | "input" | "message";
     }
 
-    /// Wordings of a limit of the answer that is too low for a word.
+    /// Error phrases for a limit of the answer that is too low for a single word.
     NO_WORD {
         Alone: "could not finish the message because max_tokens" => "OpenAI";
     }
 
-    /// Words of vLLM where its window leaves less than nothing for the answer. No client asks for
-    /// that.
+    /// Error phrases of vLLM if its context window leaves a negative number of tokens for the
+    /// answer. No client requests that.
     NEGATIVE {
         Alone: "at least 1, got -" => "vLLM";
     }

@@ -1,34 +1,35 @@
-//! Limits of Kimi on the depth and length of a schema, and definitions that refer to themselves
-//! without end.
+//! Kimi's limits on the depth and length of a schema, and its check for definitions that refer to
+//! themselves without end.
 //!
-//! Properties stand at most 30 deep, those of what is referred to included. A schema has at most
-//! 3,000 of them and 120,000 bytes. One that has more is written again with properties less deep,
-//! and with definitions that refer to none but themselves.
+//! Properties may be nested 30 levels deep, including those of referenced definitions. A schema may
+//! have 3,000 properties and 120,000 bytes. A larger schema is written again with fewer levels of
+//! properties, and with definitions that refer only to themselves.
 
 use super::tree::Tree;
 use crate::json::Str;
 use crate::text::names::{NameSet, Names};
 use crate::text::words;
 
-/// The name of the root among definitions.
+/// Name under which the root is listed among the definitions.
 pub(super) const ROOT: &str = "#";
 
 const DEPTH_MAX: u32 = 30;
 const PROPERTIES_MAX: usize = 3000;
 const BYTES_MAX: usize = 120_000;
 
-/// Attempts to write a schema: maximum depth of properties, and true if definitions may refer to
-/// others. The first that fits is sent.
+/// Attempts to write a schema, each with a maximum depth of properties and a flag: true if
+/// definitions may refer to others. The first result within Kimi's limits is sent.
 pub(super) const ATTEMPTS: [(u32, bool); 7] =
     [(DEPTH_MAX, true), (10, false), (5, false), (3, false), (2, false), (1, false), (0, false)];
 
-/// A schema that is shorter has neither too many bytes nor too many properties.
+/// Number of bytes below which a schema needs no check: it has neither too many bytes nor too many
+/// properties.
 const BYTES_FEW: usize = BYTES_MAX / 6;
 
-/// Maximum number of steps along references that are taken to see how deep they lead.
+/// Maximum number of steps along references when their depth is measured.
 const STEPS_MAX: usize = 20_000;
 
-/// Whether a schema in Kimi's flavour is neither too long nor too deep.
+/// Returns true if a schema in Kimi's form is neither too long nor too deep.
 pub(super) fn fits(schema: &str) -> bool {
     let refers = words::has(schema, "\"$ref\"");
     if schema.len() < BYTES_FEW && !refers {
@@ -40,13 +41,13 @@ pub(super) fn fits(schema: &str) -> bool {
         && (!refers || Graph::of(&tree).is_shallow())
 }
 
-/// Returns the length of a schema as Kimi counts it: `<`, `>` and `&` as six bytes.
+/// Returns the length of a schema as Kimi counts it: `<`, `>` and `&` count as six bytes.
 fn bytes(schema: &str) -> usize {
     let long = schema.bytes().filter(|byte| matches!(byte, b'<' | b'>' | b'&')).count();
     schema.len().saturating_add(long.saturating_mul(5))
 }
 
-/// Returns the number of properties in a schema. `named`: its members are properties.
+/// Returns the number of properties in a schema. `named`: the members of `schema` are properties.
 fn properties(schema: &Tree<'_>, named: bool) -> usize {
     let own = if named { schema.members().len() } else { 0 };
     let members = schema.members().iter().map(|(key, it)| properties(it, *key == "properties"));
@@ -54,8 +55,8 @@ fn properties(schema: &Tree<'_>, named: bool) -> usize {
     members.chain(elements).fold(own, usize::saturating_add)
 }
 
-/// The definitions that do not end as Kimi looks at them, and are to be loosened. Of those that
-/// require each other, the objects suffice in most cases, unless all are wanted.
+/// Returns the names of the definitions to loosen, because Kimi considers their recursion endless.
+/// Among definitions that require each other, only the objects are returned, unless `all` is true.
 pub(super) fn endless(schema: &str, all: bool) -> Vec<String> {
     if !words::has(schema, "\"$ref\"") {
         return Vec::new();
@@ -80,7 +81,7 @@ pub(super) fn endless(schema: &str, all: bool) -> Vec<String> {
     names
 }
 
-/// The root, or a definition.
+/// Node of the reference graph: the root of the schema, or a definition.
 struct Node {
     name: String,
     is_object: bool,
@@ -89,8 +90,8 @@ struct Node {
     refers: Vec<(usize, u32)>,
     /// Greatest depth of the node's properties.
     depth: u32,
-    /// Indices of the nodes of which at least one must end for this node to end. `None` if this
-    /// node ends by itself.
+    /// Indices of the nodes of which at least one must end for this node to end (have finite
+    /// values). `None` if this node ends by itself.
     needs: Option<Vec<usize>>,
 }
 
@@ -131,7 +132,7 @@ impl<'s> Graph<'s> {
         self.places.get(reference.strip_prefix("#/$defs/").unwrap_or(&reference)).copied()
     }
 
-    /// Reads what a schema refers to.
+    /// Records the references and the depth of properties of a schema in `node`.
     fn read(&self, schema: &Tree<'_>, depth: u32, root: bool, node: &mut Node) {
         node.depth = node.depth.max(depth);
         for (key, value) in schema.members() {
@@ -154,8 +155,9 @@ impl<'s> Graph<'s> {
         }
     }
 
-    /// Whether a schema ends whatever it refers to. Kimi is content if one of the properties that
-    /// an object requires ends, and wants that the items of a list do, though a list may be empty.
+    /// Returns true if the recursion of a schema ends, whatever its references lead to. For an
+    /// object, Kimi requires that at least one required property ends; for an array, that `items`
+    /// ends, although an array may be empty.
     fn ends_by_itself(&self, schema: &Tree<'_>, needs: &mut Vec<usize>) -> bool {
         if schema.members().is_empty() {
             return true;
@@ -183,7 +185,7 @@ impl<'s> Graph<'s> {
         false
     }
 
-    /// Returns true if an object ends by itself, as in [`Self::ends_by_itself`].
+    /// Returns true if the recursion of an object schema ends, as in [`Self::ends_by_itself`].
     fn object_ends(&self, schema: &Tree<'_>, needs: &mut Vec<usize>) -> bool {
         let properties = schema.member("properties").map(Tree::members).unwrap_or_default();
         let required = schema.member("required").map(Tree::elements).unwrap_or_default();
@@ -197,7 +199,7 @@ impl<'s> Graph<'s> {
             || needed.any(|(_, schema)| self.ends_by_itself(schema, needs))
     }
 
-    /// Returns one flag for each node: true if the node ends.
+    /// Returns one flag for each node: true if the recursion of the node ends.
     fn ends(&self) -> Vec<bool> {
         let mut needed_by = vec![Vec::new(); self.nodes.len()];
         for (at, node) in self.nodes.iter().enumerate() {
@@ -221,7 +223,7 @@ impl<'s> Graph<'s> {
         self.reached(next(0), next)
     }
 
-    /// Returns one flag for each node: true if the node can be reached from those in `open`.
+    /// Returns one flag for each node: true if the node can be reached from the nodes in `open`.
     fn reached(&self, mut open: Vec<usize>, next: impl Fn(usize) -> Vec<usize>) -> Vec<bool> {
         let mut reached = vec![false; self.nodes.len()];
         while let Some(at) = open.pop() {
@@ -233,8 +235,8 @@ impl<'s> Graph<'s> {
         reached
     }
 
-    /// Returns one flag for each node: true if it `is_meant`, and is in a circle of nodes that need
-    /// each other, or is needed by such a circle.
+    /// Returns one flag for each node: true if the node is in a cycle of nodes that need each
+    /// other, or is needed by one of these cycles. Only nodes selected by `is_meant` count.
     fn circles(&self, is_meant: &dyn Fn(usize) -> bool) -> Vec<bool> {
         let mut stays: Vec<bool> = (0..self.nodes.len()).map(is_meant).collect();
         let mut times = vec![0usize; self.nodes.len()];
@@ -264,7 +266,7 @@ impl<'s> Graph<'s> {
         stays
     }
 
-    /// Whether no properties are too deep, with those of what is referred to.
+    /// Returns true if no properties are too deep, including those of referenced definitions.
     fn is_shallow(&self) -> bool {
         // Each is met once on any way, but for the first.
         let depths = || self.nodes.iter().map(|node| node.depth);
@@ -287,8 +289,8 @@ impl<'s> Graph<'s> {
         })
     }
 
-    /// Returns the depth of a node's properties, with those of the nodes it refers to, each
-    /// followed once. `None` if they are too deep, or take too many steps.
+    /// Returns the depth of a node's properties, including those of referenced nodes, each followed
+    /// once. `None` if the properties are too deep or the search takes too many steps.
     fn deepest(&self, at: usize, within: &mut [bool], left: u32, steps: &mut usize) -> Option<u32> {
         *steps = steps.checked_sub(1)?;
         let node = self.nodes.get(at)?;

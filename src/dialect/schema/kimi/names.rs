@@ -1,16 +1,15 @@
-//! Names of properties that Kimi does not take: they are told in the description of their object,
-//! so that the model writes them under the client's names.
+//! Property names that Kimi refuses. Such properties are explained in the description of their
+//! object, so that the model still writes them under the client's names.
 
 use crate::dialect::schema::facts::Facts;
 use crate::json::{self, Str, Writer};
 use crate::text::names::Names;
 use crate::text::words;
 
-/// Names that a property must not have.
+/// Property names that Kimi refuses everywhere.
 const RESERVED: [&str; 5] = ["$defs", "$ref", "anyOf", "required", "additionalProperties"];
 
-/// The properties that Kimi does not take under their names. `defined`: the schema stands in a
-/// definition.
+/// Returns the properties whose names Kimi refuses. `defined`: the schema is part of a definition.
 pub(super) fn moved<'a>(facts: &Facts<'a>, defined: bool) -> Names<'a, &'a str> {
     let mut moved = Names::default();
     for (name, schema) in json::members(facts.named) {
@@ -28,7 +27,7 @@ pub(super) fn moved<'a>(facts: &Facts<'a>, defined: bool) -> Names<'a, &'a str> 
     moved
 }
 
-/// Writes `required` with the names that are properties.
+/// Writes `required`, without names that are not in `properties`.
 pub(super) fn required(
     value: &str,
     facts: &Facts<'_>,
@@ -46,7 +45,7 @@ pub(super) fn required(
     }
 }
 
-/// Writes the description, with the properties that have no place.
+/// Writes the description, with the properties whose names Kimi refuses.
 pub(super) fn describe(facts: &Facts<'_>, moved: &Names<'_, &str>, json: &mut Writer<'_>) {
     let mut names = json::elements(facts.required).filter_map(json::string).peekable();
     json.key("description").string(|out| {

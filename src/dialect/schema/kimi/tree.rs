@@ -1,11 +1,11 @@
-//! A schema in memory, so that each part of it is read once.
+//! Tree of a schema in memory, so that each part of the text is parsed only once.
 
 use crate::json::{self, Reader, Str, ValueKind};
 
 pub(super) enum Tree<'a> {
     Object(Vec<(Str<'a>, Self)>),
     List(Vec<Self>),
-    /// Anything else, as it stands there.
+    /// Value that is neither an object, an array nor a string, as JSON text.
     Other(&'a str),
 }
 
@@ -45,12 +45,12 @@ impl<'a> Tree<'a> {
         if let Self::List(elements) = self { elements } else { &[] }
     }
 
-    /// The member of this name; of several the last one.
+    /// Returns the member of an object with this name; the last one, if several have the same name.
     pub(super) fn member(&self, name: &str) -> Option<&Self> {
         self.members().iter().rfind(|(key, _)| *key == *name).map(|(_, value)| value)
     }
 
-    /// The member of this name, if it is a text.
+    /// Returns the member of an object with this name, if its value is a string.
     pub(super) fn text(&self, name: &str) -> Option<Str<'a>> {
         self.member(name)?.as_text()
     }

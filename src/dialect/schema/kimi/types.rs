@@ -1,19 +1,21 @@
-//! Several types of one schema. Beside them, Kimi takes nothing but a description: what only one of
-//! the types can have stands with that type in a branch of a choice.
+//! Schemas with several types, which Kimi allows only with a title and a description. Keywords that
+//! apply to one type move into that type's branch of an `anyOf`.
 
 use crate::dialect::schema::facts::Facts;
 use crate::json::{self, Str};
 use crate::json_schema::written;
 
-/// List of the types of any value.
+/// List of all types of JSON Schema.
 pub(super) const ALL: &str = "[\"string\",\"number\",\"boolean\",\"object\",\"array\",\"null\"]";
 
-/// Whether a keyword may stand beside anything.
+/// Returns true if a keyword is only an annotation (title or description), which Kimi allows beside
+/// any other.
 pub(super) fn is_note(keyword: &str) -> bool {
     matches!(keyword, "title" | "description")
 }
 
-/// The branches of a choice, if a schema has several types and more than a description.
+/// Returns the branches of an `anyOf`, one per type, if a schema has several types and more than a
+/// description.
 pub(super) fn branches(schema: &str, facts: &Facts<'_>) -> Option<String> {
     let types: Vec<Str<'_>> = json::elements(facts.types).filter_map(json::string).collect();
     let says_more = |key: Str<'_>| !(is_note(key.raw()) || is_top(key.raw()) || key == "type");
@@ -37,12 +39,12 @@ pub(super) fn branches(schema: &str, facts: &Facts<'_>) -> Option<String> {
     }))
 }
 
-/// Whether a keyword stands in the root, whatever its types.
+/// Returns true if a keyword stays in the root, whatever the types are (`$defs`, `$id`).
 fn is_top(keyword: &str) -> bool {
     matches!(keyword, "$defs" | "definitions" | "$id")
 }
 
-/// Whether values of a type can have what a keyword says.
+/// Returns true if a keyword applies to values of this type.
 fn has(name: &str, keyword: &str) -> bool {
     match keyword {
         "minLength" | "maxLength" | "pattern" | "format" | "contentEncoding"

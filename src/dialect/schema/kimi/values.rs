@@ -1,5 +1,5 @@
-//! Values in schemas: Kimi takes those of an `enum` that are of its type, and numbers that are not
-//! too large.
+//! Values in schemas, reduced to what Kimi allows: `enum` values of the schema's type, and numbers
+//! that are not too large.
 
 use crate::dialect::schema::facts::Facts;
 use crate::json::{self, Str, Writer};
@@ -9,8 +9,8 @@ use crate::text::words;
 /// Maximum number of values in an `enum`.
 const VALUES_MAX: usize = 1000;
 
-/// Writes an `enum` with the values that are of the type; without a type, with that of all values,
-/// if it is one.
+/// Writes an `enum` with the values that match the schema's type. If there is no type, the type of
+/// the values is written too, provided that all have the same.
 pub(super) fn write(values: &str, facts: &Facts<'_>, json: &mut Writer<'_>) {
     if json::elements(values).nth(VALUES_MAX).is_some() {
         return;
@@ -39,7 +39,8 @@ pub(super) fn write(values: &str, facts: &Facts<'_>, json: &mut Writer<'_>) {
     json.end_array();
 }
 
-/// The type of all values that are not `null`, if it is one that there can be a list of.
+/// Returns the type of all values besides `null`, if they have the same type and Kimi allows an
+/// `enum` of that type.
 fn sole_kind(values: &str) -> Option<&'static str> {
     let mut sole = None;
     for value in json::elements(values).filter(|value| *value != "null") {
@@ -68,14 +69,14 @@ fn is_of(value: &str, name: &str) -> bool {
     }
 }
 
-/// A number that is finite as Kimi reads it.
+/// Parses a number; `None` if it is not finite as a 64-bit float, as which Kimi parses it.
 fn number(value: &str) -> Option<f64> {
     value.parse().ok().filter(|number: &f64| number.is_finite())
 }
 
-/// A schema whose types and values do not go together as Kimi wants it, with types that do, or
-/// without the values. It takes two types with a list of values, one of which is `null` and the
-/// other no object and no array.
+/// Returns a schema whose types and `enum` match as Kimi requires: with other types, or without the
+/// values. Kimi allows an `enum` with two types only if one is `null` and the other is neither
+/// object nor array.
 pub(super) fn narrowed(schema: &str, facts: &Facts<'_>) -> Option<String> {
     let types: Vec<Str<'_>> = json::elements(facts.types).filter_map(json::string).collect();
     if !facts.enumerated || types.len() < 2 {
@@ -113,8 +114,8 @@ pub(super) fn narrowed(schema: &str, facts: &Facts<'_>) -> Option<String> {
     }))
 }
 
-/// Returns true if Kimi takes a value that is no schema. Kimi takes a member that is called `$ref`
-/// for a reference, and in definitions it refuses a `/` in any name.
+/// Returns true if Kimi accepts a value that is not a schema. Kimi reads a member called `$ref` as
+/// a reference, and inside definitions it refuses a `/` in any name.
 pub(super) fn is_taken(value: &str, defined: bool) -> bool {
     let refers = value.starts_with('{') && words::has(value, "$ref");
     let may_be_large =

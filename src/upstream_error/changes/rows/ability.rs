@@ -1,13 +1,14 @@
-//! Changes by which a client loses an ability: an image, a document, a call that was to be forced.
+//! Changes to a request by which a client loses an ability: an image, a document, or a forced tool
+//! call.
 
 use super::{LACKS, Loss, Row, WITH_TOOLS, Warning};
 use crate::profile::{ImageParts, ToolChoiceAny, ToolChoiceNamed};
 use crate::upstream_error::refused::Refused;
 
-/// Change of a loss of an ability.
+/// Base row for changes that lose an ability.
 const ROW: Row = Row { loss: Loss::Ability, ..super::ROW };
 
-/// Changes with a loss of an ability, the likelier first.
+/// Changes that lose an ability, likeliest first.
 pub(super) static ROWS: &[Row] = &[
     Row {
         change: Refused::ForcedTool,

@@ -1,5 +1,5 @@
-//! Changes by which a client loses nothing: the form of texts and ids, and what only the operator
-//! sees.
+//! Changes to a request by which a client loses nothing: other forms of texts and ids, and data
+//! that only the operator sees.
 
 use super::{LACKS, OF_CHAT, OF_RESPONSES, ROW, Row, WITH_CALLS, WITH_TOOLS, Warning};
 use crate::error::Parameter;
@@ -9,7 +9,7 @@ use crate::profile::{
 };
 use crate::upstream_error::refused::Refused;
 
-/// Changes without a loss, the likelier first.
+/// Changes without any loss for the client, likeliest first.
 pub(super) static ROWS: &[Row] = &[
     Row {
         change: Refused::Streaming(true),
@@ -186,10 +186,10 @@ pub(super) static ROWS: &[Row] = &[
     },
 ];
 
-/// Most characters of a tool's name, by OpenAI's rules.
+/// Maximum length of a tool's name in OpenAI's API, in characters.
 const NAME_MOST: usize = 64;
 
-/// Row of a message of the assistant without words.
+/// Base row for changes to assistant messages without text.
 const EMPTY_CONTENT: Row = Row {
     warning: Warning::Key("empty_assistant_content"),
     chat: WITH_CALLS,

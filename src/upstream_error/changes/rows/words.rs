@@ -1,4 +1,5 @@
-//! Changes by which a client loses words: reasoning, a setting, a part of the answer.
+//! Changes to a request by which a client loses words: reasoning, a setting, or a part of the
+//! answer.
 
 use super::{LACKS, Loss, NEVER, Row, WITH_THINKING, WITH_TOOLS, Warning};
 use crate::error::Parameter;
@@ -6,16 +7,16 @@ use crate::model::request_context::Display;
 use crate::profile::{self, Effort, Profile, ReasoningHistory, ReasoningSummary, ResponseFormat};
 use crate::upstream_error::refused::{ANSWER_MOST_LEAST, Refused, Space};
 
-/// Change of a loss of words.
+/// Base row for changes that lose words.
 const ROW: Row = Row { loss: Loss::Words, ..super::ROW };
 
-/// Change of what Chat Completions alone have.
+/// Base row for changes that lose words and apply only to Chat Completions requests.
 const OF_CHAT: Row = Row { responses: NEVER, ..ROW };
 
-/// Change of what Responses alone have.
+/// Base row for changes that lose words and apply only to Responses requests.
 const OF_RESPONSES: Row = Row { chat: NEVER, ..ROW };
 
-/// Changes with a loss of words, the likelier first.
+/// Changes that lose words, likeliest first.
 pub(super) static ROWS: &[Row] = &[
     Row {
         change: Refused::StrictTools,
@@ -248,7 +249,7 @@ pub(super) static ROWS: &[Row] = &[
     },
 ];
 
-/// Row of a member of Messages that other servers do not know.
+/// Base row for members of the Messages API that other servers do not know.
 const OF_MESSAGES: Row = Row {
     warning: Warning::Code("extension_refused"),
     chat: NEVER,
@@ -259,14 +260,15 @@ const OF_MESSAGES: Row = Row {
     ..ROW
 };
 
-/// Most characters of a tool's description, by an older rule of OpenAI's that others kept.
+/// Maximum length of a tool's description, in characters: an older limit of OpenAI's that other
+/// servers kept.
 const DESCRIPTION_MOST: usize = 1024;
 
-/// Row of a shorter answer.
+/// Base row for changes that shorten the answer.
 const LESS_ANSWER: Row =
     Row { warning: Warning::Code("max_tokens_refused"), messages: true, ..ROW };
 
-/// Lowers the limit of the answer.
+/// Lowers the maximum number of output tokens in the profile to `most`.
 fn limit(profile: &mut Profile, most: u64) {
     let known = profile.max_tokens_max;
     profile.max_tokens_max = if known == 0 { most } else { known.min(most) };
