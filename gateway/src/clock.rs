@@ -1,13 +1,13 @@
-//! Unix milliseconds that never go back in one exchange: the core compares times, and a laptop's
-//! clock is corrected while streams run. Each exchange has a clock of its own, because the steady
-//! one stands still while a laptop sleeps.
+//! Clock with Unix milliseconds that never go back within one exchange, although the system clock
+//! may be corrected meanwhile. Each exchange has its own clock, because the monotonic clock stops
+//! while a laptop sleeps.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use creole::Millis;
 use tokio::time::Instant;
 
-/// The system's clock, read once, and a steady one since.
+/// Clock that reads the system time once, and then adds monotonic time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     unix: Millis,
@@ -24,8 +24,8 @@ impl Clock {
         self.unix.saturating_add(millis(self.instant.elapsed()))
     }
 
-    /// The moment for a timer of `at`. One millisecond later than that, because `now` is rounded
-    /// down and a timer that comes too early would be set again at once.
+    /// Returns the timer instant for `at`. It is one millisecond later, because `now` is rounded
+    /// down, and a timer that fires too early would be set again at once.
     pub(crate) fn instant(&self, at: Millis) -> Instant {
         let after = at.saturating_sub(self.unix).saturating_add(1);
         let far = Duration::from_secs(86_400);

@@ -1,4 +1,5 @@
-//! The configuration of this run: the core's document, then the flags, which describe one upstream.
+//! Configuration of this run: the core's JSON document, changed by the flags, which describe one
+//! upstream.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,23 +25,24 @@ pub(crate) struct Chosen {
 }
 
 impl Chosen {
-    /// Whether nothing says what kind of server the upstream is, so that it may be guessed.
+    /// Returns true if neither a profile nor a configuration names the upstream's kind of server,
+    /// so that it may be guessed.
     pub(crate) fn is_open(&self) -> bool {
         self.profile.is_none() && self.config.is_none()
     }
 }
 
-/// The configuration of the document and the flags.
+/// Configuration that was made from the document and the flags.
 #[derive(Debug)]
 pub(crate) struct Described {
     pub(crate) config: Config,
     pub(crate) guess: Option<Guess>,
-    /// Lines about usual addresses whose server's owner cannot be known.
+    /// Lines for the user about usual addresses where the owner of the server is unknown.
     pub(crate) notes: Vec<String>,
 }
 
-/// The document, with the profile and the address of its one upstream. Where nothing says what kind
-/// of server it is, the address of a vendor does.
+/// Returns the configuration from the document, with the profile and the URL of its one upstream.
+/// If no profile is named, the address of a known vendor decides.
 pub(crate) fn of(chosen: &Chosen, upstream: Option<&str>) -> Result<Described, Failed> {
     let mut config = document(chosen.config.as_deref(), |name| std::env::var(name).ok())?;
     if let Some(name) = &chosen.profile {
@@ -58,12 +60,11 @@ pub(crate) fn of(chosen: &Chosen, upstream: Option<&str>) -> Result<Described, F
     Ok(Described { config, guess, notes })
 }
 
-/// Sets the usual addresses of upstreams that have none. Returns a line for each whose server's
-/// owner this system does not tell. On Linux the server may start later, and no line says that it
-/// is not there.
+/// Sets the usual URLs of upstreams that have none. Returns a line for each server whose owner is
+/// unknown. On Linux a server that has not started yet gets no line.
 ///
 /// # Errors
-/// Another user of this machine listens at one.
+/// Another user of this machine listens at a usual address.
 fn fill_urls(config: &mut Config) -> Result<Vec<String>, Failed> {
     let is_open = |upstream: &&Upstream| upstream.url.is_empty();
     let open: Vec<String> =
@@ -84,7 +85,7 @@ fn fill_urls(config: &mut Config) -> Result<Vec<String>, Failed> {
     Ok(notes)
 }
 
-/// Sets a profile that was guessed. A path that stands in the address stays.
+/// Sets a guessed profile. If the URL has a path, the path is kept.
 pub(crate) fn take(config: &mut Config, guess: Guess, url: Option<&str>) -> Result<(), Failed> {
     config.set_profile(guess.preset, "--upstream").map_err(Failed::Usage)?;
     match url {
@@ -93,7 +94,8 @@ pub(crate) fn take(config: &mut Config, guess: Guess, url: Option<&str>) -> Resu
     }
 }
 
-/// The key of the one upstream. Gives the vendor's variable, if that was taken.
+/// Sets the key of the one upstream. Returns the name of the vendor's environment variable, if its
+/// key is used.
 pub(crate) fn set_key(
     config: &mut Config,
     profile: Option<&str>,
@@ -116,8 +118,8 @@ pub(crate) fn check_addresses(config: &Config) -> Result<(), Failed> {
     config.check_urls().map_err(Failed::Usage)
 }
 
-/// The variable with the key of the vendor whose profile was named or guessed. Only the vendor's
-/// own address gets it, and only where nothing else says which key goes there.
+/// Returns the environment variable with the key of the vendor whose profile was named or guessed.
+/// The key is used only for the vendor's own address, and only if no other key is configured.
 fn usual_key(config: &Config, profile: Option<&str>) -> Option<&'static str> {
     let server = Server::of_preset(profile?)?;
     let upstream = config.first_upstream().filter(|upstream| upstream.key == Key::Client)?;
@@ -125,7 +127,7 @@ fn usual_key(config: &Config, profile: Option<&str>) -> Option<&'static str> {
     (server.owns(&upstream.url) && is_set()).then_some(server.key)
 }
 
-/// Makes the configuration of the commands without a network: addresses and keys do not matter.
+/// Returns the configuration for commands without a network, which need no addresses and keys.
 pub(crate) fn for_translating(chosen: &Chosen) -> Result<Config, Failed> {
     let mut config = document(chosen.config.as_deref(), |_| Some("unused".to_owned()))?;
     if let Some(name) = &chosen.profile {
@@ -134,7 +136,7 @@ pub(crate) fn for_translating(chosen: &Chosen) -> Result<Config, Failed> {
     Ok(config)
 }
 
-/// Reason for which there is no configuration.
+/// Reason for which the configuration cannot be used.
 pub(crate) enum Wrong {
     Unreadable(Failed),
     Document(String),

@@ -1,8 +1,9 @@
-//! Permits that clients take in turn: readers of documents, and fetches from the web. One client
-//! must not keep others waiting.
+//! Semaphore whose permits clients get in turn, for reading documents and downloading from the web.
+//! No client may keep the others waiting.
 //!
-//! A free place goes to the client that has used least of late. A client gets one only while more
-//! are free than it has, so that some are left for others.
+//! A free permit goes to the waiting client that held permits for the shortest time recently. A
+//! client gets a permit only while more are free than it already holds, so that some are left for
+//! others.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,13 +13,13 @@ use creole::Owner;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-/// Time after which used time counts half.
+/// Time after which the recorded time of each client is halved.
 const HALVED_AFTER: Duration = Duration::from_secs(60);
 
-/// Used time that is not remembered any more.
+/// Recorded time below which a client is forgotten.
 const FORGOTTEN: Duration = Duration::from_millis(1);
 
-/// Semaphore with a fixed number of permits, which clients take in turn.
+/// Semaphore with a fixed number of permits, which clients get in turn.
 #[derive(Debug)]
 pub(crate) struct FairSemaphore {
     places: usize,
@@ -27,16 +28,16 @@ pub(crate) struct FairSemaphore {
 
 #[derive(Debug)]
 struct Clients {
-    /// Clients that wait, in the order in which they came.
+    /// Clients that wait for a permit, in the order of their arrival.
     waiting: Vec<(Owner, oneshot::Sender<Permit>)>,
-    /// Clients that hold a permit, and the time at which they got it.
+    /// Clients that hold a permit, each with the time at which it got the permit.
     running: Vec<(Owner, Instant)>,
-    /// Time for which each client held permits that it has given back.
+    /// Time for which each client held permits that it has returned.
     used: BTreeMap<Owner, Duration>,
     halved: Instant,
 }
 
-/// Permit of a client, given back when dropped.
+/// Permit of a client, returned when this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Permit {
     semaphore: Arc<FairSemaphore>,
@@ -55,7 +56,7 @@ impl FairSemaphore {
         Arc::new(Self { places, clients: Mutex::new(clients) })
     }
 
-    /// Waits for a permit.
+    /// Waits for a permit for the client `owner`.
     pub(crate) async fn begin(self: &Arc<Self>, owner: Owner) -> Option<Permit> {
         let (sender, permit) = oneshot::channel();
         self.clients().waiting.push((owner, sender));
@@ -79,7 +80,7 @@ impl FairSemaphore {
 }
 
 impl Clients {
-    /// Takes the next client from the queue, if a permit is free for any of the waiting clients.
+    /// Removes the next client from the queue, if any waiting client may get a free permit.
     fn next(&mut self, places: usize) -> Option<(Owner, oneshot::Sender<Permit>, Instant)> {
         self.waiting.retain(|(_, waiting)| !waiting.is_closed());
         let free = places.saturating_sub(self.running.len());

@@ -1,18 +1,20 @@
-//! Headers between HTTP and the exchange, which wants texts with names in lower case.
+//! Conversion of headers between the HTTP library and the exchange, which expects texts with names
+//! in lower case.
 
 use creole::{Head, Header, PassedHead};
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Response, StatusCode};
 
-/// The largest head of HTTP/1.1, and what is read of a body or kept of an answer at one time.
+/// Maximum size, in bytes, of an HTTP/1.1 head, of one read from a body, and of one kept part of an
+/// answer.
 pub(crate) const HTTP1_BYTES_MAX: usize = 128 << 10;
 
-/// Number of bytes that a header costs beside its name and its value.
+/// Number of bytes of memory that a header needs besides its name and its value.
 const HEADER_BYTES: usize = 128;
 
-/// Returns the memory that a head takes: its path and headers, with some bytes of bookkeeping for
-/// each.
+/// Returns the memory of a request head, in bytes: its path and headers, with overhead for each
+/// header.
 pub(crate) fn bytes(head: &Parts) -> usize {
     let path = head.uri.path_and_query().map_or(0, |path| path.as_str().len());
     let header = |(name, value): (&HeaderName, &HeaderValue)| {
@@ -21,8 +23,8 @@ pub(crate) fn bytes(head: &Parts) -> usize {
     head.headers.iter().map(header).fold(path, usize::saturating_add)
 }
 
-/// Converts headers of HTTP to the exchange's. A value that is not UTF-8 is of no use to the
-/// exchange, and is left out.
+/// Converts HTTP headers to the exchange's form. A value that is not UTF-8 is left out, because the
+/// exchange cannot use it.
 pub(crate) fn list(map: &HeaderMap) -> Vec<Header> {
     map.iter()
         .filter_map(|(name, value)| {
@@ -32,8 +34,8 @@ pub(crate) fn list(map: &HeaderMap) -> Vec<Header> {
         .collect()
 }
 
-/// Converts headers of the exchange to HTTP's. The exchange gives nothing that HTTP does not take;
-/// should it, that header is left out, because an answer without it is worth more than none.
+/// Converts headers of the exchange to HTTP headers. An invalid header, which the exchange should
+/// never give, is left out, because an incomplete response is better than none.
 pub(crate) fn map(list: Vec<Header>) -> HeaderMap {
     let mut map = HeaderMap::with_capacity(list.len());
     for (name, value) in list {
@@ -44,7 +46,7 @@ pub(crate) fn map(list: Vec<Header>) -> HeaderMap {
     map
 }
 
-/// Makes a response with the head that the exchange gives.
+/// Returns a response with the head that the exchange gives.
 pub(crate) fn response<B>(head: Head, body: B) -> Response<B> {
     let mut response = Response::new(body);
     *response.status_mut() = StatusCode::from_u16(head.status).unwrap_or(StatusCode::BAD_GATEWAY);
@@ -52,17 +54,18 @@ pub(crate) fn response<B>(head: Head, body: B) -> Response<B> {
     response
 }
 
-/// Names and values. A value that is no text is nothing that decides what passes.
+/// Returns the names and values of headers. A value that is not text becomes empty, because no
+/// decision depends on it.
 pub(crate) fn pairs(map: &HeaderMap) -> impl Iterator<Item = (&str, &str)> {
     map.iter().map(|(name, value)| (name.as_str(), value.to_str().unwrap_or_default()))
 }
 
-/// The values of `connection`.
+/// Returns the values of the header `connection`.
 pub(crate) fn connection(map: &HeaderMap) -> impl Iterator<Item = &str> {
     map.get_all(header::CONNECTION).iter().filter_map(|value| value.to_str().ok())
 }
 
-/// Changes a head that passes.
+/// Applies the changes for a passed-on request or response to its headers.
 pub(crate) fn change(map: &mut HeaderMap, PassedHead { remove, set }: PassedHead) {
     for name in remove {
         map.remove(name);

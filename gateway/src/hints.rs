@@ -1,21 +1,21 @@
-//! Commands for clients of the gateway.
+//! Example commands for clients of the gateway, printed at its start.
 
 use std::net::SocketAddr;
 
-/// Values from which commands for clients are made.
+/// Values from which the example commands are made.
 #[derive(Clone, Debug)]
 pub(crate) struct Hints {
-    /// Key that clients send.
+    /// Key that clients send to the gateway.
     pub(crate) key: String,
     pub(crate) model: String,
-    /// The model of small tasks.
+    /// Name of the model for small tasks, such as titles.
     pub(crate) small: String,
-    /// The user's words in the first request.
+    /// Text of the user message in the example request.
     pub(crate) prompt: &'static str,
 }
 
 impl Hints {
-    /// A request that streams its answer.
+    /// Returns a `curl` command that requests a streamed answer.
     pub(crate) fn curl(&self, address: SocketAddr) -> String {
         let Self { key, model, prompt, .. } = self;
         format!(

@@ -1,13 +1,13 @@
-//! `creole`: clients of the Anthropic Messages API on models of other APIs, on a laptop or a single
-//! machine.
+//! `creole`: a gateway that lets clients of the Anthropic Messages API use models of other APIs, on
+//! a laptop or a single machine.
 //!
-//! `creole serve` is the host: it moves bytes between its clients, [`creole::Exchange`] and the
-//! upstreams, and translates nothing itself. `creole launch` runs a client behind it, `creole demo`
-//! puts it in front of a scripted model. The other commands drive the same exchange without a
-//! network, for bug reports and for checking a configuration.
+//! `creole serve` is the server: it moves bytes between its clients, [`creole::Exchange`] and the
+//! upstreams, and translates nothing itself. `creole launch` runs a client together with a gateway,
+//! and `creole demo` runs a gateway with a scripted model. The other commands drive the same
+//! exchange without a network, for bug reports and for checking a configuration.
 //!
-//! Exit codes, but for `creole launch`, which has its client's: 0, done; 1, the result is an error
-//! (or the server could not run); 2, the flags, a file or the configuration cannot be used.
+//! Exit codes: 0, success; 1, the result is an error, or the server could not run; 2, the flags, a
+//! file or the configuration cannot be used. `creole launch` returns the exit code of its client.
 #![forbid(unsafe_code)]
 // They panic where nothing can be written.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
@@ -32,12 +32,12 @@ mod upstream;
 
 use std::process::ExitCode;
 
-/// Reason for which a command ended without its result, in one line.
+/// Reason for which a command failed, in one line.
 #[derive(Debug)]
 pub(crate) enum Failed {
-    /// Flags, files or the configuration cannot be used.
+    /// The command failed because flags, files or the configuration cannot be used.
     Usage(String),
-    /// The server could not run, or the result could not be written.
+    /// The command failed because the server could not run, or the result could not be written.
     Run(String),
 }
 

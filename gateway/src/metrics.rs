@@ -1,4 +1,4 @@
-//! `/metrics`: the core's table of metrics, for Prometheus.
+//! Metrics at `/metrics` for Prometheus: the samples of exchanges, by the core's table.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -15,13 +15,13 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
-/// Path of the metrics.
+/// URL path of the metrics.
 pub(crate) const PATH: &str = "/metrics";
 
-/// The metric by which a gateway is known; as an `Info` it ends with `_info`.
+/// Name of the metric that identifies a gateway. OpenMetrics adds `_info` to the name.
 pub(crate) const NAME: &str = "creole_gateway";
 
-/// Content type of an answer in the format of OpenMetrics.
+/// Content type of a response in the OpenMetrics format.
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 type Labels = Vec<(&'static str, String)>;
@@ -34,15 +34,15 @@ pub(crate) struct Metrics {
     counted: Mutex<Counted>,
 }
 
-/// Counters whose labels are bounded.
+/// Counters of model names, with which the number of label values is bounded.
 #[derive(Debug, Default)]
 struct Counted {
     counters: Counters,
-    /// Metrics with labels of models, which may be given up.
+    /// Metrics and labels with model names, which are removed when a name loses its label.
     of_models: Vec<(&'static str, Labels)>,
 }
 
-/// Metric with all its labels.
+/// Metric with the values for all of its label sets.
 #[derive(Clone, Debug)]
 enum Sum {
     Counter(Family<Labels, Counter>),
@@ -65,7 +65,7 @@ impl Metrics {
         Self { registry, sums, counted: Mutex::default() }
     }
 
-    /// Counts a finished exchange.
+    /// Adds the samples of a finished exchange to the metrics.
     pub(crate) fn count(&self, report: &Report, config: &Config, now: Millis) {
         // Counters cannot be left half changed in a way that matters.
         let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
@@ -103,7 +103,7 @@ impl Metrics {
         }
     }
 
-    /// Returns the response that Prometheus reads.
+    /// Returns the HTTP response with all metrics in the OpenMetrics format.
     pub(crate) fn response(&self) -> Response<String> {
         let mut response = Response::new(self.render());
         response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(CONTENT_TYPE));

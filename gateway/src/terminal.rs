@@ -1,5 +1,5 @@
-//! Texts on standard output and standard error. The macros of the standard library would panic
-//! where nobody reads.
+//! Output on standard output and standard error. Unlike the macros of the standard library, it does
+//! not panic if the output is closed.
 
 use std::io::{self, Write};
 
@@ -7,13 +7,14 @@ use creole::text::harmless;
 
 use crate::Failed;
 
-/// Writes a [harmless] text and ends its line.
+/// Writes a [harmless] text and a line end. Harmless means: without control characters for the
+/// terminal.
 pub(crate) fn say(mut out: impl Write, line: &str) -> Result<(), Failed> {
     let written = writeln!(out, "{}", harmless::lines(line));
     written.map_err(|error| Failed::Run(format!("cannot write: {error}")))
 }
 
-/// Writes to standard output, all at once.
+/// Writes a text to standard output at once, and ignores errors.
 pub(crate) fn print(text: &str) {
     let mut stdout = io::stdout();
     let _ = stdout.write_all(harmless::lines(text).as_bytes()).and_then(|()| stdout.flush());

@@ -1,4 +1,4 @@
-//! Threads for what takes long: those that serve connections must not wait for it.
+//! Thread pool for slow jobs, on which the threads that serve connections must not wait.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// A fixed number of threads, which take jobs in order.
+/// Fixed number of threads that run jobs in order.
 #[derive(Clone, Debug)]
 pub(crate) struct Pool {
     jobs: mpsc::Sender<Job>,
@@ -37,7 +37,8 @@ impl Pool {
         Ok(Self { jobs })
     }
 
-    /// Has a job done. A panic in it goes on in whoever waits.
+    /// Runs a job on the pool and waits for its result. A panic in the job continues in the waiting
+    /// task.
     pub(crate) async fn run<R: Send + 'static>(
         &self,
         job: impl FnOnce() -> R + Send + 'static,
@@ -54,7 +55,7 @@ impl Pool {
         }
     }
 
-    /// Has a job done that nobody waits for.
+    /// Runs a job on the pool without waiting for its result.
     pub(crate) fn give(&self, job: impl FnOnce() + Send + 'static) {
         // A thread ends only when all who could give it a job are gone.
         let _ = self.jobs.send(Box::new(job));

@@ -1,20 +1,20 @@
-//! Questions that a check asks, and the reading of their answers.
+//! Requests of a check, and the reading of their responses.
 
 use creole::json::{self, Reader, quoted};
 
 use super::inside::Received;
 
-/// A red square, 64 pixels wide: models have a least size.
+/// Test image, as Base64: a red square of 64 pixels, because models have a minimum size.
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAEAAAABACAIAAAAlC+aJAAAAT0lEQVR42u3PQQkAAAgEsItw/dMZxQi+hcEKLNO+FgEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQGBywLQTQDx3uY1cQAAAABJRU5ErkJggg==";
 
-/// The tool that the model is to call.
+/// Name of the tool that the model is asked to call.
 pub(super) const TOOL: &str = "get_weather";
 
 const TOOLS: &str = r#"[{"name":"get_weather","description":"The weather in a city now.","input_schema":{"type":"object","properties":{"city":{"type":"string","description":"The name of the city."}},"required":["city"]}}]"#;
 
 const WEATHER: &str = "What is the weather in Paris? Call the tool get_weather.";
 
-/// Models that think before they answer need room for it.
+/// Maximum number of output tokens; models that think before they answer need many.
 const TOKENS_MAX: u32 = 2048;
 
 fn request(model: &str, more: &str, messages: &str) -> String {
@@ -32,14 +32,14 @@ pub(super) fn stream(model: &str) -> String {
     request(model, r#""stream":true,"#, says)
 }
 
-/// `is_forced`: the model may give no other answer.
+/// Returns a request for a tool call. If `is_forced` is true, the model must call a tool.
 pub(super) fn call(model: &str, is_forced: bool) -> String {
     let choice = if is_forced { r#""tool_choice":{"type":"any"},"# } else { "" };
     let more = format!(r#""stream":true,"tools":{TOOLS},{choice}"#);
     request(model, &more, &format!(r#"{{"role":"user","content":"{WEATHER}"}}"#))
 }
 
-/// The call's result, as agents send it.
+/// Returns a request with the result of a tool call, as agents send it.
 pub(super) fn result(model: &str, call: &Call) -> String {
     let Call { id, input, .. } = call;
     let id = quoted(id);
@@ -49,7 +49,7 @@ pub(super) fn result(model: &str, call: &Call) -> String {
     request(model, &format!(r#""stream":true,"tools":{TOOLS},"#), &messages)
 }
 
-/// Returns a request for reasoning, as Claude Code sends it.
+/// Returns a request with reasoning, as Claude Code sends it.
 pub(super) fn reasoning(model: &str) -> String {
     let more = r#""stream":true,"thinking":{"type":"adaptive"},"output_config":{"effort":"high"},"#;
     let says = r#"{"role":"user","content":"How much is 17 times 23? Think first."}"#;
@@ -71,34 +71,34 @@ pub(super) fn count(model: &str) -> String {
     )
 }
 
-/// A tool call.
+/// A tool call in a model's answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Call {
     pub(super) id: String,
     pub(super) name: String,
-    /// Arguments of the call, as JSON.
+    /// Arguments of the tool call, as JSON.
     pub(super) input: String,
 }
 
 impl Call {
-    /// Returns true if this is the call that was asked for.
+    /// Returns true if this is the tool call that the prompt asked for.
     pub(super) fn is_right(&self) -> bool {
         let has_city = json::member(&self.input, "city").and_then(json::string).is_some();
         self.name == TOOL && has_city && Reader::of(&self.input).is_object()
     }
 }
 
-/// An answer, read as a client reads it.
+/// A model's answer, read as a client reads it.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Answer {
-    /// Error that the client is told in place of an answer.
+    /// Error message that the client got instead of an answer.
     pub(super) error: Option<String>,
     pub(super) text: String,
     pub(super) has_thinking: bool,
     pub(super) calls: Vec<Call>,
-    /// Stop reason of the answer; empty if the answer has no end.
+    /// Stop reason of the answer; empty if the answer did not end properly.
     pub(super) stop_reason: String,
-    /// Pieces of text and of thinking in a stream.
+    /// Number of stream deltas with text or thinking.
     pub(super) pieces: usize,
 }
 
@@ -172,7 +172,7 @@ impl Answer {
         }
     }
 
-    /// A block, or the beginning of one.
+    /// Reads a content block, or the beginning of a streamed one.
     fn begin(&mut self, block: &str) {
         match text(block, "type").as_str() {
             "text" => self.text.push_str(&text(block, "text")),
@@ -187,7 +187,7 @@ impl Answer {
     }
 }
 
-/// A member that is a text; empty where there is none.
+/// Returns the string member `name` of an object; empty if there is none.
 fn text(object: &str, name: &str) -> String {
     let found = json::member(object, name).and_then(json::string);
     found.map(|text| text.decode().into_owned()).unwrap_or_default()

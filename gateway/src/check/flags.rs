@@ -28,8 +28,8 @@ pub(crate) struct Check {
 }
 
 impl Check {
-    /// Whether nothing says where the model is, so that it may be looked for. A key is for a server
-    /// that was named.
+    /// Returns true if no flag says where the model is, so that a server can be searched for. A key
+    /// flag counts, because a key belongs to a named server.
     pub(crate) fn names_no_upstream(&self) -> bool {
         self.upstream.is_none() && self.key_env.is_none() && self.chosen.is_open()
     }

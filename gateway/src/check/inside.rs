@@ -1,4 +1,5 @@
-//! The gateway's own service in this process, asked over a pipe: what is checked is what is served.
+//! The gateway's own service, run in this process and called over an in-memory pipe, so that the
+//! check tests exactly what is served.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZero;
@@ -37,13 +38,13 @@ use crate::upstream::client;
 use crate::upstream::connection::Tap;
 use crate::upstream::fetch_limits::FetchLimits;
 
-/// Capacity of the pipe.
+/// Capacity of the in-memory pipe, in bytes.
 const PIPE_BYTES: usize = 64 << 10;
 
-/// Maximum time to wait for an exchange's line in the log, once its answer is here.
+/// Maximum time to wait for the log line of an exchange after its response has ended.
 const LINE_TIME: Duration = Duration::from_secs(1);
 
-/// The service, and what it says of its exchanges.
+/// The service, with the log lines of its exchanges.
 #[derive(Debug)]
 pub(super) struct Inside {
     gateway: Arc<Gateway>,
@@ -53,16 +54,16 @@ pub(super) struct Inside {
     patience: Duration,
 }
 
-/// An answer as a client gets it.
+/// A response as the client gets it, with the exchange's log line.
 #[derive(Debug, Default)]
 pub(super) struct Received {
-    /// Status of the answer; 0 if nothing came in time.
+    /// HTTP status of the response; 0 if no response came in time.
     pub(super) status: u16,
     pub(super) body: String,
-    /// Time until the first bytes of the body came, and until the last.
+    /// Time until the first bytes of the body arrived, and until the last.
     pub(super) first: Duration,
     pub(super) whole: Duration,
-    /// The line in the log.
+    /// Log line of the exchange, as JSON.
     pub(super) line: String,
     /// Bytes that the upstream sent, as they were on the wire.
     pub(super) raw: Vec<u8>,
@@ -111,7 +112,7 @@ impl Inside {
         &self.gateway.config
     }
 
-    /// The names of models that the gateway lists.
+    /// Returns the names of the models that the gateway lists.
     pub(super) async fn models(&self) -> Vec<String> {
         let received = self.ask("/v1/models", String::new()).await;
         let list = json::member(&received.body, "data").unwrap_or("[]");
@@ -119,7 +120,7 @@ impl Inside {
         json::elements(list).filter_map(id).map(|id| id.decode().into_owned()).collect()
     }
 
-    /// Asks as a client of the Messages API does. Without a body, it is a question with `GET`.
+    /// Sends a request as a client of the Messages API does. Without a body, the method is `GET`.
     pub(super) async fn ask(&self, path: &str, body: String) -> Received {
         self.lines.clear();
         self.tap.take();
@@ -178,13 +179,13 @@ async fn read(response: Response<Incoming>, began: Instant, received: &mut Recei
 }
 
 impl Received {
-    /// Returns the status of the upstream's answer; 0 if there was none.
+    /// Returns the HTTP status of the upstream's response; 0 if there was none.
     pub(super) fn upstream_status(&self) -> u16 {
         let status = json::member(&self.line, "upstream_status");
         status.and_then(|status| status.parse().ok()).unwrap_or_default()
     }
 
-    /// The codes of its warnings.
+    /// Returns the warning codes of the exchange.
     pub(super) fn warnings(&self) -> Vec<String> {
         let codes = json::member(&self.line, "warnings").and_then(json::string);
         let codes = codes.map(|codes| codes.decode().into_owned()).unwrap_or_default();
@@ -195,19 +196,20 @@ impl Received {
             .collect()
     }
 
-    /// Whether the upstream sent this.
+    /// Returns true if the upstream's bytes contain this text.
     pub(super) fn came(&self, text: &str) -> bool {
         let raw = self.raw.as_slice();
         raw.windows(text.len().max(1)).any(|piece| piece == text.as_bytes())
     }
 }
 
-/// The lines that exchanges write to the log, kept here in place of standard error.
+/// Log lines of exchanges, kept here instead of being written to standard error.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lines(Arc<Mutex<Vec<String>>>);
 
 impl Lines {
-    /// Makes this process log into a list, and nothing to standard error.
+    /// Makes this process collect its log lines in a list, instead of writing them to standard
+    /// error.
     pub(super) fn listen() -> Self {
         let lines = Self::default();
         // Another one that listens gets them: then they are missing here, and nothing else.
@@ -223,7 +225,7 @@ impl Lines {
         self.with(Vec::clear);
     }
 
-    /// The last one, which comes when the service has let go of its exchange.
+    /// Waits for the last log line, which is written when the service has dropped its exchange.
     async fn last(&self) -> String {
         let began = Instant::now();
         loop {

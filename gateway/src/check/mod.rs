@@ -1,8 +1,9 @@
-//! `creole check`: what works with an upstream, what Creole does about the rest, and the command to
-//! begin with.
+//! `creole check`: reports what works with an upstream, what Creole does about the missing
+//! features, and the command to start with.
 //!
-//! It asks as an agent does, through the gateway's own service in this process ([`inside`]). The
-//! first two steps, [`look`], need no model; `creole serve` makes them at its start.
+//! The check sends requests as an agent does, through the gateway's own service in this process
+//! ([`inside`]). The first two steps, [`look`], need no model; `creole serve` also runs them at its
+//! start.
 
 mod ask;
 mod flags;
@@ -32,7 +33,7 @@ pub(crate) use flags::Check;
 use inside::{Inside, Lines};
 use row::{Level, Row};
 
-/// Models that answer no messages have these in their names.
+/// Words in the names of models that cannot answer messages, such as embedding models.
 const OTHER_MODELS: [&str; 12] = [
     "embed",
     "rerank",
@@ -48,7 +49,7 @@ const OTHER_MODELS: [&str; 12] = [
     "sora",
 ];
 
-/// The code of the row of models, where the one that was asked for is not among them.
+/// Code of a problem: the tested model is not in the server's list.
 const NOT_LISTED: &str = "not_listed";
 
 /// Result of checking one upstream.
@@ -57,20 +58,20 @@ struct Checked {
     name: String,
     /// URL and base path of the upstream.
     url: String,
-    /// Name of a preset, or words for a profile with flags of its own.
+    /// Name of the profile's preset, or words for a profile with individual flags.
     profile: &'static str,
-    /// Clue that told the profile, where nobody named it.
+    /// Clue that led to the profile, if the user did not name the profile.
     told_by: Option<&'static str>,
-    /// Model that was asked; empty if none was.
+    /// Model that was tested; empty if none was.
     model: String,
-    /// Number of other models to choose from.
+    /// Number of other models that the upstream lists.
     others: usize,
     rows: Vec<Row>,
     commands: Vec<String>,
 }
 
 impl Checked {
-    /// Whether an agent can work.
+    /// Returns true if an agent can work with this upstream.
     fn is_good(&self) -> bool {
         let fails = self.rows.iter().any(|row| row.level == Level::Fails);
         !fails && self.rows.iter().any(|row| row.step == "tools")
@@ -78,7 +79,7 @@ impl Checked {
 }
 
 /// # Errors
-/// Flags or the configuration cannot be used, or this process cannot ask.
+/// Flags or the configuration cannot be used, or this process cannot send requests.
 pub(crate) fn run(options: &Check) -> Result<bool, Failed> {
     let runtime = runtime::Builder::new_current_thread()
         .enable_all()
@@ -98,8 +99,8 @@ pub(crate) fn run(options: &Check) -> Result<bool, Failed> {
     Ok(checked.iter().all(Checked::is_good))
 }
 
-/// Makes the configuration of `check`: every upstream has an address and its key. Clients do not
-/// matter.
+/// Returns the configuration of `check`, in which every upstream has a URL and a key. Client keys
+/// are not checked.
 fn configured(options: &Check) -> Result<(Config, Option<Guess>), Failed> {
     let chosen = &options.chosen;
     let Described { mut config, guess, notes } =
@@ -111,10 +112,10 @@ fn configured(options: &Check) -> Result<(Config, Option<Guess>), Failed> {
     Ok((config, guess))
 }
 
-/// Returns the base URL of a server of this machine. The person who checks is told what was taken.
+/// Returns the base URL of a server on this machine, and tells the user which one was chosen.
 ///
 /// # Errors
-/// None lists models, or the one that was named.
+/// No server on this machine lists models, or the model that the user named.
 async fn server_of_this_machine(model: Option<&str>) -> Result<String, Failed> {
     let client = Client::connect().map_err(Failed::Run)?;
     let (base, said) = this_machine::find(&client, model).await?;
@@ -125,7 +126,7 @@ async fn server_of_this_machine(model: Option<&str>) -> Result<String, Failed> {
     Ok(base)
 }
 
-/// `guess`: the profile, where the address tells it.
+/// Checks the upstreams of a configuration. `guess` is the profile, if the address shows it.
 async fn check(
     options: &Check,
     config: Config,
@@ -235,11 +236,12 @@ fn no_model() -> Row {
     Row { code: "no_model", ..Row::new("answer", Level::Fails, text) }
 }
 
-/// Returns the row about the server's list of models. `answering`: a model that answers, by the
-/// server's own name for it. If it is not in the list, another one was most likely meant.
+/// Returns the table row about the server's list of models. `answering` is a model that answers, by
+/// the server's own name for it. If the list lacks the model, the user most likely meant another
+/// one.
 fn models_row(listed: &List, answering: Option<&str>) -> Row {
     const STEP: &str = "models";
-    /// Maximum number of names shown: more would fill the line.
+    /// Maximum number of model names shown in a row: more would fill the line.
     const SHOWN: usize = 4;
     let names = listed.names();
     let count = names.len();
@@ -258,8 +260,8 @@ fn models_row(listed: &List, answering: Option<&str>) -> Row {
     Row::new(STEP, Level::Works, format!("{count}: {}{more}", shown.join(", ")))
 }
 
-/// The names by which clients get a model of this upstream: those that the gateway lists, and those
-/// of the upstream that lead there.
+/// Returns the model names that clients can use for this upstream: names in the gateway's list, and
+/// listed names of the upstream that are routed to it.
 async fn names_for(inside: &Inside, upstream: &str, listed: &List) -> Vec<String> {
     let leads_there = |name: &String| {
         let route = inside.config().route(name);
@@ -274,7 +276,7 @@ async fn names_for(inside: &Inside, upstream: &str, listed: &List) -> Vec<String
     names
 }
 
-/// Whether a model of this name is one for messages.
+/// Returns true if a model with this name can probably answer messages.
 fn answers(name: &str) -> bool {
     let name = name.to_lowercase();
     !OTHER_MODELS.iter().any(|word| name.contains(word))

@@ -1,4 +1,4 @@
-//! Output of a check's result: a table for people, JSON for machines.
+//! Output of the results of `creole check`: a table for people, JSON for machines.
 
 use std::io::{self, Write as _};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -14,7 +14,7 @@ use crate::probe::look::PLACEHOLDER;
 /// Address at which `creole serve` listens by default.
 const USUAL_ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8787);
 
-/// Warnings that the rows themselves explain.
+/// Warnings that are not printed, because the rows of the table explain them.
 const EXPLAINED: [&str; 3] = ["images_refused", "dropped:image", "count_estimated"];
 
 pub(super) fn print(checked: &[Checked], as_json: bool) -> Result<(), Failed> {
@@ -128,8 +128,8 @@ fn write_row(row: &Row, json: &mut Writer<'_>) {
     json.end_object();
 }
 
-/// The commands to begin with. `preset`: the profile that the list of models told. `creole launch`
-/// takes no model that the server does not list.
+/// Returns the commands to start with. `preset` is the profile that the list of models showed.
+/// `creole launch` is left out for a model that the server does not list.
 pub(super) fn commands(
     options: &Check,
     preset: Option<&str>,
@@ -163,7 +163,7 @@ pub(super) fn commands(
     commands
 }
 
-/// A word that a shell takes as it is.
+/// Returns a word quoted for a shell, if it needs quotes.
 fn shell(word: &str) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:@=,+%".contains(letter);
     if !word.is_empty() && word.chars().all(is_plain) {

@@ -2,14 +2,14 @@
 
 use super::inside::Received;
 
-/// Result of a step.
+/// Result level of a step of `creole check`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Level {
-    /// The step works as it should.
+    /// The checked feature works.
     Works,
-    /// The step is limited, and agents can work all the same.
+    /// The checked feature works only partly, but agents can work with the model.
     Limited,
-    /// The step fails, and agents cannot work.
+    /// The checked feature fails, so agents cannot work with the model.
     Fails,
 }
 
@@ -23,14 +23,14 @@ impl Level {
     }
 }
 
-/// Step of a check, with its result.
+/// Step of `creole check`, with its result.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
     pub(super) step: &'static str,
     pub(super) level: Level,
-    /// Description of the result in one line.
+    /// Description of the step's result in one line.
     pub(super) text: String,
-    /// Code of the problem in one word; empty if there is no problem.
+    /// Code of the step's problem in one word; empty if there is no problem.
     pub(super) code: &'static str,
     pub(super) warnings: Vec<String>,
     pub(super) duration_ms: Option<u64>,
@@ -43,7 +43,7 @@ impl Row {
         Self { step, level, text, code: "", warnings: Vec::new(), duration_ms: None }
     }
 
-    /// Adds the warnings and the duration of an answer.
+    /// Adds the warnings and the duration of a response to the row.
     pub(super) fn with(mut self, received: &Received) -> Self {
         self.warnings = received.warnings();
         self.duration_ms = u64::try_from(received.whole.as_millis()).ok();

@@ -1,5 +1,5 @@
-//! Steps of a check that need a model: each sends a request like an agent's, and reports the
-//! result.
+//! Steps of `creole check` that need a model. Each step sends a request as an agent does, and
+//! reports the result.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use super::row::{Level, Row};
 use crate::probe::model_names::closest;
 use crate::probe::problem::Problem;
 
-/// Between which models think in their text.
+/// Tags in which some models write their thinking as plain text.
 const THINKING_TAGS: [&str; 6] =
     ["<think>", "[THINK]", "<seed:think>", "<thought>", "<thinking>", "<reasoning>"];
 
-/// Asks a model for everything that an agent does. Names of `known` models help against a wrong
-/// one. `sets_counts`: the configuration does not have the server count tokens; this check has.
+/// Runs all steps of the check that need a model. Names of `known` models help against a misspelled
+/// one. `sets_counts` is true if this check itself made the server count tokens.
 pub(super) async fn run(
     inside: &Inside,
     model: &str,
@@ -135,7 +135,7 @@ impl Steps<'_> {
         row
     }
 
-    /// The second turn: an agent sends the call and its result.
+    /// Checks the second turn, in which an agent sends the tool call and its result.
     async fn result(&self, call: &Call) -> Row {
         const STEP: &str = "tools";
         let (received, answer) = self.ask(ask::result(self.model, call)).await;
@@ -231,7 +231,7 @@ impl Steps<'_> {
     }
 }
 
-/// Explains why there is no call though one was asked for.
+/// Explains why there is no tool call although one was required.
 fn without_call(forced: &Answer, said: &str) -> String {
     let is_text = |text: &str| text.contains(ask::TOOL) && text.contains('{');
     if is_text(said) || is_text(&forced.text) {
@@ -249,7 +249,7 @@ fn without_call(forced: &Answer, said: &str) -> String {
         .to_owned()
 }
 
-/// Returns the error text, with the status that the client got before it.
+/// Returns the error text, with the HTTP status that the client got.
 fn refused(received: &Received, error: &str) -> String {
     match received.status {
         0 | 200 => error.to_owned(),

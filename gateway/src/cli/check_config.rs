@@ -1,4 +1,4 @@
-//! `creole check-config`: looks at a configuration file, or prints the schema of all.
+//! `creole check-config`: checks a configuration file, or prints the JSON Schema of configurations.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,8 @@ pub(crate) fn run(options: &CheckConfig) -> Result<bool, Failed> {
     }
 }
 
-/// Checks a document, which may be for another host: what only `serve` needs is a note.
+/// Checks a configuration document. The document may be for another host, so a missing value that
+/// only `serve` needs is just a note.
 fn check(file: &Path) -> Result<bool, Failed> {
     let notes = std::cell::RefCell::new(Vec::new());
     let checked = document(Some(file), |name| {
@@ -66,7 +67,7 @@ fn check(file: &Path) -> Result<bool, Failed> {
     }
 }
 
-/// Writes the schema of the configuration.
+/// Prints the JSON Schema of the configuration.
 fn print_schema() -> Result<bool, Failed> {
     say(io::stdout(), &creole::config::schema::schema())?;
     Ok(true)

@@ -1,4 +1,4 @@
-//! `creole demo`: the gateway in front of the demo model, in one process.
+//! `creole demo`: runs the gateway together with a scripted demo model, in one process.
 
 use std::net::TcpListener;
 
@@ -14,13 +14,14 @@ use crate::server::ready::{Ready, listening};
 use crate::server::signals::Stop;
 use crate::terminal;
 
-/// Seconds that streams get at the end: nobody waits for an answer that no model gives.
+/// Time, in seconds, for which streams may continue after the stop signal. It is short, because no
+/// real model answers.
 const SHUTDOWN_SECONDS: u64 = 2;
 
-/// The name that the demo model lists. It answers to every name.
+/// Name that the demo model lists. The demo model accepts any name.
 const MODEL: &str = "demo";
 
-/// Prompt of the first request: the demo model answers it with words that arrive one by one.
+/// Prompt of the example request: the demo model answers with words that arrive one by one.
 const PROMPT: &str = "demo:slow 150 demo:say Hello, one word after another.";
 
 #[derive(Debug, Args)]
@@ -40,7 +41,7 @@ pub(crate) struct Demo {
     pub(crate) view: View,
 }
 
-/// The protocols of the demo model, by their names in the configuration.
+/// Protocols of the demo model, by their names in the configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Protocol {
     Openai,
@@ -61,8 +62,8 @@ pub(crate) fn run(flags: &Demo) -> Result<(), Failed> {
     listen::run_with(&door, config, Stop::listen, |ready| announce(ready, &model.url()))
 }
 
-/// The gateway's configuration. In Responses the demo model checks what OpenAI checks, so the
-/// preset is OpenAI's.
+/// Returns the gateway's configuration. For Responses the preset is OpenAI's, because the demo
+/// model then checks requests as OpenAI does.
 fn configured(protocol: Protocol) -> Result<Config, String> {
     match protocol {
         Protocol::Openai => Ok(Config::default()),

@@ -1,4 +1,4 @@
-//! The command line: parses it, calls a command, and prints why the command failed.
+//! Command line: parses the arguments, runs a command, and prints the reason of a failure.
 
 mod check_config;
 mod demo;
@@ -49,7 +49,7 @@ enum Command {
     ReadDocument(ReadDocument),
 }
 
-/// Runs the command that the arguments of this process name.
+/// Runs the command that the command-line arguments name. Returns the exit code.
 pub(crate) fn run() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Serve(options) => serve::run(&options).map(|()| true),

@@ -1,4 +1,4 @@
-//! `creole serve`: the server, with the configuration that a document and flags make.
+//! `creole serve`: runs the server, with a configuration made from a document and flags.
 
 use std::io::{self, IsTerminal as _};
 
@@ -67,7 +67,7 @@ pub(crate) fn run(options: &Serve) -> Result<(), Failed> {
     })
 }
 
-/// The preset that an upstream's list of models tells.
+/// Returns the preset that an upstream's list of models shows.
 fn look_at(upstream: &Upstream) -> Option<&'static str> {
     let runtime = runtime::Builder::new_current_thread().enable_all().build().ok()?;
     let client = Client::connect().ok()?;
@@ -77,16 +77,16 @@ fn look_at(upstream: &Upstream) -> Option<&'static str> {
     preset
 }
 
-/// Configuration that `serve` runs with.
+/// Configuration with which `serve` runs.
 #[derive(Debug)]
 struct Serving {
     config: Config,
-    /// Choices that were made though nobody named them, a line for each.
+    /// Lines for the user about choices that the gateway made itself.
     taken: Vec<String>,
 }
 
-/// Makes the configuration of `serve`: every upstream has an address and its key. `list` asks an
-/// upstream of which nothing tells the kind for its models, and gives the preset that they tell.
+/// Returns the configuration of `serve`, in which every upstream has a URL and a key. `list`
+/// requests the models of an upstream of unknown kind, and returns the preset that the list shows.
 fn for_serving(
     options: &Serve,
     list: impl FnOnce(&Upstream) -> Option<&'static str>,
@@ -137,7 +137,7 @@ fn told(guess: Option<Guess>) -> String {
     }
 }
 
-/// Returns the key and models that clients of `creole serve` have to name.
+/// Returns the key and models that clients of `creole serve` must send.
 fn hints(options: &Serve, config: &Config) -> Hints {
     let client_key = match (options.client_key_env.first(), config.first_upstream()) {
         (Some(name), _) => format!("${name}"),
@@ -154,8 +154,8 @@ fn hints(options: &Serve, config: &Config) -> Hints {
     Hints { key: client_key, model, small, prompt: "Hi" }
 }
 
-/// The address goes to standard output, in a form that scripts can wait for. People also get
-/// commands.
+/// Prints the server's address on standard output, in a form that scripts can wait for. On a
+/// terminal, example commands follow.
 fn announce(ready: Ready, hints: &Hints) {
     let mut text = listening(ready.address);
     if io::stdout().is_terminal() {

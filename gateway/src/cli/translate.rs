@@ -1,4 +1,4 @@
-//! `creole translate`: the same exchange as in `serve`, without a network.
+//! `creole translate`: runs one exchange as `serve` does, but without a network.
 //!
 //! Standard output gets exactly the bytes that would be sent; the head and the warnings go to
 //! standard error. The seed and the clock stand still, so the same input gives the same bytes
@@ -110,7 +110,7 @@ fn respond(answer: &Answer, content_type: &str, piece: usize) -> Result<bool, Fa
     finish(&mut exchange)
 }
 
-/// Gives the request to an exchange.
+/// Starts an exchange with the request. Returns the exchange and its upstream call.
 fn begin(config: Config, seed: Seed, body: Vec<u8>) -> (Exchange, Option<Call>) {
     let can = HostCan { ping: Pings::Sent, ..HostCan::default() };
     let mut exchange = Exchange::new(Arc::new(config), seed.seed, can);
@@ -129,7 +129,7 @@ fn begin(config: Config, seed: Seed, body: Vec<u8>) -> (Exchange, Option<Call>) 
     (exchange, call)
 }
 
-/// Prints the client's answer.
+/// Prints the response for the client.
 fn finish(exchange: &mut Exchange) -> Result<bool, Failed> {
     let Reply { head, body } = exchange.poll_reply().unwrap_or_default();
     let mut shown = format!("HTTP {}\n", head.status);
@@ -142,8 +142,8 @@ fn finish(exchange: &mut Exchange) -> Result<bool, Failed> {
     Ok(report.outcome == Outcome::Answered)
 }
 
-/// The header `x-creole-warnings` names only what was known when the head was sent, and not how
-/// often.
+/// Prints the response's head and all warnings with their counts. The header `x-creole-warnings`
+/// has only the warnings known when the head was sent.
 fn show(head: &str, report: &Report) -> Result<(), Failed> {
     let mut shown = head.to_owned();
     for warning in report.warnings.iter() {

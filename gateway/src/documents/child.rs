@@ -1,8 +1,8 @@
 //! Process `creole read-document`: reads one PDF from standard input, and writes its text to
 //! standard output.
 //!
-//! Only the gateway starts it. Text goes out page by page, so that what was read before a crash is
-//! not lost. Where there is no text at all, the exit code says why.
+//! Only the gateway starts this process. The text is written page by page, so that the pages before
+//! a crash are not lost. If there is no text at all, the exit code gives the reason.
 
 use std::io::{self, Read as _, Write as _};
 use std::mem;
@@ -31,13 +31,13 @@ pub(crate) struct ReadDocument {
     pub(crate) seconds_max: u64,
 }
 
-/// Maximum address space of this process. The largest document that a request can have takes a
-/// tenth of it.
+/// Maximum address space of this process, in bytes. The largest document that a request can contain
+/// needs a tenth of it.
 #[cfg(unix)]
 const MEMORY_BYTES_MAX: u64 = 256 << 20;
 
-/// Exit codes of this program for documents without a readable text. Any other code but 0 is that
-/// of a crash.
+/// Exit codes of this process for documents without a readable text. Any other code except 0 means
+/// a crash.
 const CODES: [(u8, Unread); 4] = [
     (70, Unread::Encrypted),
     (71, Unread::Malformed),
@@ -45,13 +45,13 @@ const CODES: [(u8, Unread); 4] = [
     (73, Unread::NoLetters),
 ];
 
-/// Returns the reason for which a document could not be read, if `code` is an exit code of this
-/// program.
+/// Returns the reason for which a document could not be read, if `code` is an exit code of the
+/// process `creole read-document`.
 pub(super) fn unread(code: i32) -> Option<Unread> {
     CODES.iter().find(|(own, _)| i32::from(*own) == code).map(|(_, unread)| *unread)
 }
 
-/// Reads one document.
+/// Reads one document from standard input, and writes its text to standard output.
 pub(crate) fn run(options: &ReadDocument) -> ExitCode {
     #[cfg(target_os = "linux")]
     if !ends_with_gateway() {
@@ -117,7 +117,7 @@ fn bound(seconds_max: u64) {
     });
 }
 
-/// Letters found on the pages so far, and whether a page was damaged.
+/// Number of letters found on the pages so far, and a flag for damaged pages.
 #[derive(Default)]
 struct Found {
     known: usize,
@@ -195,7 +195,7 @@ fn text_of<'a>(
 }
 
 impl Found {
-    /// Returns what is written of a page; `None` is a page that the parser failed on.
+    /// Returns the output for a page; `None` stands for a page on which the parser failed.
     fn shown(&mut self, number: usize, total: usize, page: Option<Page>) -> String {
         let Some(page) = page else {
             self.damaged = true;
@@ -217,7 +217,7 @@ impl Found {
         format!("[page {number} of {total}{images}]\n{}{end}\n", page.text.trim())
     }
 
-    /// Returns why there is no text.
+    /// Returns the reason for which a document has no text.
     fn nothing(&self) -> Unread {
         match self {
             Self { unknown: 1.., .. } => Unread::NoLetters,

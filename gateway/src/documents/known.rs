@@ -1,4 +1,4 @@
-//! Texts that were read of late.
+//! Cache of document texts that were read recently.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -9,24 +9,25 @@ use tokio::time::Instant;
 
 use super::Outcome;
 
-/// Maximum size of all texts together.
+/// Maximum size of all cached texts together, in bytes.
 const BYTES_MAX: usize = 16 << 20;
 
-/// Minimum size that an entry counts with, so that there are no more than two thousand to look
-/// through.
+/// Minimum size, in bytes, that a cache entry counts with. So there are at most two thousand
+/// entries to search.
 const ENTRY_BYTES_MIN: usize = 8 << 10;
 
-/// Time for which a text is kept that may be another one the next time. Until then, a conversation
-/// keeps its beginning, and nobody waits for the same document again.
+/// Time for which a text is cached that another attempt might read differently. Until then a
+/// conversation keeps the same beginning, and no request waits for the same document again.
 const KEPT: Duration = Duration::from_mins(10);
 
-/// Another document, or other limits, are another key.
+/// Key of a cached text: a hash of the document and of the limits for reading it.
 pub(super) type Key = [u8; 32];
 
-/// A text for whoever has the document: nobody gets at it without all bytes of that.
+/// Cache of texts by a hash of the document, so that only a client that has the whole document can
+/// get its text.
 #[derive(Debug, Default)]
 pub(super) struct Known {
-    /// The one that was wanted last at the end.
+    /// Cached texts; the most recently used is the last.
     texts: VecDeque<Entry>,
     bytes: usize,
 }
@@ -35,7 +36,7 @@ pub(super) struct Known {
 struct Entry {
     key: Key,
     text: Result<DocumentText, Unread>,
-    /// Time until which the text is good; `None` is always.
+    /// Time at which the entry expires; `None` if never.
     until: Option<Instant>,
 }
 

@@ -1,15 +1,16 @@
-//! Documents as text, for models that take no files.
+//! Extraction of text from documents (PDF), for models that cannot read files.
 //!
-//! What reads PDFs is a large parser, and a PDF comes from anywhere. So this program runs itself
-//! once more for each document, as `creole read-document` (`child`): without its environment, where
-//! keys are, with little memory and time, and without files and sockets. A parser that crashes,
-//! hangs or fills its memory does so there. The document goes in, and its text comes out.
+//! PDFs need a large parser, and a PDF may come from an attacker. So this program runs itself again
+//! for each document, as `creole read-document` (`child`). The child process has no environment,
+//! which may contain keys, little memory and time, and no files and sockets. If the parser crashes,
+//! hangs or fills its memory, only the child process is affected. The child reads the document and
+//! writes its text.
 //!
 //! | file | what it does |
 //! |---|---|
-//! | `child` | the program that reads one document |
-//! | `page` | the text of one page |
-//! | `known` | texts that were read of late: clients send a conversation, and its documents, again with each request |
+//! | `child` | the process that reads one document |
+//! | `page` | extraction of the text of one page |
+//! | `known` | cache of recently read texts: clients send a document again with each request |
 
 mod child;
 mod known;
@@ -33,38 +34,37 @@ use known::{Key, Known};
 use crate::fair_semaphore::{FairSemaphore, Permit};
 use crate::log::rate_limit::RateLimit;
 
-/// Time that the documents of one request may take on the first reader. A usual document takes a
-/// tenth of it.
+/// Maximum time that the documents of one request may use the first reader. A usual document needs
+/// a tenth of it.
 const FIRST_MAX: Duration = Duration::from_millis(400);
 
-/// Number of first bytes in which a PDF must say that it is one: readers take one with something
-/// before it, too.
+/// Number of first bytes in which the PDF signature must appear. PDF readers accept other bytes
+/// before the signature.
 const START_MAX: usize = 1024;
 
-/// Divisor of the time for all documents of a request: one document gets a quarter, so that it does
-/// not take the time of all others.
+/// Divisor: one document may use at most this part of the time for all documents of a request.
 const SHARE: u64 = 4;
 
-/// Number of bytes beside the text that are enough for what is said about pages.
+/// Number of bytes, besides the text, that are enough for the lines about pages.
 const LINES_BYTES: usize = 1 << 20;
 
-/// Lines behind the text of a document that was not read to its end.
+/// Lines that are added after the text of a document that was not read to its end.
 const BROKE_OFF: &str = "[the rest of the document is left out: it could not be read]";
 const TOO_SLOW: &str = "[the rest of the document is left out: reading it took too long]";
 
-/// Readers of documents; all workers share them.
+/// Readers of documents, shared by all workers.
 #[derive(Debug)]
 pub(crate) struct Documents {
-    /// The reader of usual documents: waiting for what is being read takes no longer than
+    /// Permit of the reader for usual documents. A wait for a document in progress lasts at most
     /// [`FIRST_MAX`].
     first: Arc<FairSemaphore>,
-    /// The reader that goes on with documents that take longer.
+    /// Permit of the reader for documents that need longer.
     other: Arc<FairSemaphore>,
     known: Mutex<Known>,
     failed: Mutex<RateLimit>,
 }
 
-/// A document that is to be read.
+/// A document whose text is wanted.
 #[derive(Debug)]
 pub(crate) struct Wanted {
     document: Document,
@@ -72,7 +72,7 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
-    /// Takes time for each byte of the document.
+    /// Hashes the document, which takes time for each byte, and returns the wanted document.
     pub(crate) fn new(document: Document, limits: &ReadDocuments) -> Self {
         let key = known::key(&document.bytes, limits);
         Self { document, key }
@@ -86,7 +86,7 @@ impl Wanted {
         self.document.until
     }
 
-    /// Returns true if the document says that it is a PDF.
+    /// Returns true if the document has the signature of a PDF.
     fn is_pdf(&self) -> bool {
         let bytes = &self.document.bytes;
         let start = bytes.get(..START_MAX).unwrap_or(bytes);
@@ -100,11 +100,12 @@ impl Documents {
         Self { first, other, known: Mutex::default(), failed: Mutex::default() }
     }
 
-    /// The text of a document. After `until` that is only one that is known. Whoever drops this
-    /// ends the reading. `spent` is the time that documents of the same request took so far.
+    /// Returns the text of a document. After `until`, only a cached text is returned. Dropping the
+    /// future ends the child process. `spent` is the time that documents of the same request have
+    /// used so far.
     ///
     /// # Errors
-    /// It has none, or it cannot be read within the limits.
+    /// The document has no text, or it cannot be read within the limits.
     pub(crate) async fn read(
         &self,
         wanted: Wanted,
@@ -149,8 +150,8 @@ impl Documents {
         self.outcome(wanted.key, read, end <= until)
     }
 
-    /// Keeps what came of a document. Without its share of the time a late one says nothing of the
-    /// document.
+    /// Caches the result of reading a document. A timeout is not cached if the document did not get
+    /// its full share of the time.
     fn outcome(
         &self,
         key: Key,
@@ -218,10 +219,10 @@ async fn read(
     Ok(Outcome::of(ended, &bytes))
 }
 
-/// A process that is ended with whoever waits for it.
+/// Child process that is killed if the future waiting for it is dropped.
 struct Reading {
     child: Option<Child>,
-    /// Turn of the document, kept until the process is gone.
+    /// Permit of the reader, kept until the process has ended.
     turn: Option<Permit>,
 }
 
@@ -238,7 +239,7 @@ impl Drop for Reading {
     }
 }
 
-/// Starts this program with nothing that it does not need.
+/// Starts the child process, with nothing that it does not need.
 fn start(limits: &ReadDocuments) -> io::Result<Child> {
     let seconds = (limits.timeout_ms / SHARE).div_ceil(1000);
     let mut command = Command::new(program()?);
@@ -270,7 +271,7 @@ fn start(limits: &ReadDocuments) -> io::Result<Child> {
     command.spawn()
 }
 
-/// This program, also where another version has taken its place on the disk.
+/// Returns the path of this program, even if another version has replaced its file.
 fn program() -> io::Result<std::path::PathBuf> {
     if cfg!(target_os = "linux") {
         return Ok("/proc/self/exe".into());
@@ -278,19 +279,19 @@ fn program() -> io::Result<std::path::PathBuf> {
     std::env::current_exe()
 }
 
-/// Result of reading a document.
+/// Result of reading a document in a child process.
 #[derive(Debug)]
 struct Outcome {
     text: Result<DocumentText, Unread>,
-    /// True if the same result comes whenever this document is read: neither time nor what else the
-    /// machine does decided it.
+    /// True if reading this document again gives the same result. It is false if time limits or the
+    /// machine's load decided the result.
     is_final: bool,
-    /// True if the time was over before the document was read.
+    /// True if the time was over before the document was read to its end.
     is_late: bool,
 }
 
 impl Outcome {
-    /// `ended`: nothing where the time was over.
+    /// Returns the result for a child process that ended with `ended`; `None` if the time was over.
     fn of(ended: Option<ExitStatus>, bytes: &[u8]) -> Self {
         let is_final = |text| Self { text, is_final: true, is_late: false };
         let why = match ended.map(|status| status.code()) {

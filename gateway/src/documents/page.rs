@@ -1,8 +1,8 @@
-//! The text of one page, out of its glyphs and where they stand.
+//! Extraction of the text of one PDF page, from its glyphs and their positions.
 //!
-//! A PDF has no words and no lines: it places glyphs. They are taken in the order of the file,
-//! which is that of reading in what word processors, browsers and TeX write, also where there are
-//! columns. Spaces, lines and paragraphs come of the distances.
+//! A PDF has no words and no lines, only positioned glyphs. The glyphs are read in the order of the
+//! file. Word processors, browsers and TeX write glyphs in reading order, even with columns.
+//! Spaces, lines and paragraphs are derived from the distances between glyphs.
 #![expect(
     clippy::arithmetic_side_effects,
     reason = "of points and vectors, whose numbers saturate"
@@ -17,48 +17,47 @@ use hayro_interpret::{
     BlendMode, ClipPath, Device, DrawMode, DrawProps, Image, ImageDrawProps, SoftMask,
 };
 
-/// Number of a font's own units that make its size.
+/// Number of font units that make one font size.
 const EM: f64 = 1000.0;
 
-/// Distances between glyphs, in sizes of the font, beyond which there is a space, or a tab: another
-/// column of a table.
+/// Distances between glyphs, in font sizes, from which a space or a tab is written. A tab stands
+/// for another column of a table.
 const SPACE: f64 = 0.18;
 const TAB: f64 = 1.5;
 
-/// Maximum number of letters that a glyph stands for. Fonts have some for a few words.
+/// Maximum number of letters that one glyph stands for. Some fonts have glyphs for a few words.
 const LETTERS_MAX: usize = 32;
 
-/// Distance that a glyph may stand above or below its line, in sizes of the font: indices, and
-/// letters of another size.
+/// Maximum distance of a glyph from its line, in font sizes, for indices and letters of another
+/// size.
 const OFF_LINE: f64 = 0.5;
 
-/// Distance between two lines, in sizes of the font, beyond which an empty line is written between
-/// them.
+/// Distance between two lines, in font sizes, from which an empty line is written between them.
 const PARAGRAPH: f64 = 1.9;
 
-/// Drawing device for a page that keeps only the texts.
+/// Drawing device for a PDF page that keeps only the text.
 #[derive(Debug, Default)]
 pub(super) struct Page {
     pub(super) text: String,
     /// True if the page shows an image, such as a scan.
     pub(super) has_image: bool,
-    /// Letters that are known, and those that only have a shape: their font does not say what they
-    /// are.
+    /// Number of letters that are known, and number of glyphs for which the font does not name a
+    /// letter.
     pub(super) known: usize,
     pub(super) unknown: usize,
-    /// Maximum size of the text that is kept.
+    /// Maximum size of the kept text, in bytes.
     bytes_max: usize,
     last: Option<Last>,
     is_full: bool,
 }
 
-/// Place and size of the last glyph.
+/// Position and size of the last glyph.
 #[derive(Clone, Copy, Debug)]
 struct Last {
     begin: Point,
     end: Point,
     size: f64,
-    /// Point at which the glyph's line begins.
+    /// Point at which the line of the last glyph begins.
     line: Point,
 }
 
@@ -77,7 +76,7 @@ impl Page {
         Self { bytes_max, ..Self::default() }
     }
 
-    /// Returns true if there was more text than is kept.
+    /// Returns true if the page has more text than is kept.
     pub(super) fn is_full(&self) -> bool {
         self.is_full
     }
@@ -121,8 +120,8 @@ impl Page {
 }
 
 impl Last {
-    /// Returns the gap between this glyph and a glyph that begins at `begin`. `along` is the
-    /// direction of the line.
+    /// Returns the gap between this glyph and a following glyph that begins at `begin`. `along` is
+    /// the direction of the line.
     fn gap(&self, begin: Point, size: f64, along: Vec2) -> Gap {
         let size = size.max(self.size);
         let (on, off) = ((begin - self.end).dot(along), (begin - self.end).cross(along));
@@ -158,7 +157,7 @@ fn advance(glyph: &Glyph<'_>) -> f64 {
     advance.map_or(0.0, f64::from)
 }
 
-/// Returns the letters that a glyph stands for, where its font says it.
+/// Returns the letters that a glyph stands for, if its font names them.
 fn letters(glyph: &Glyph<'_>) -> Option<String> {
     let text = match glyph.as_unicode()? {
         BfString::Char(letter) => letter.to_string(),
@@ -181,7 +180,7 @@ fn letters(glyph: &Glyph<'_>) -> Option<String> {
     Some(letters)
 }
 
-/// Returns the letters of a ligature.
+/// Returns the separate letters of a ligature.
 fn ligature(letter: char) -> Option<&'static str> {
     Some(match letter {
         '\u{fb00}' => "ff",
@@ -216,7 +215,7 @@ impl Device<'_> for Page {
 }
 
 impl Page {
-    /// Returns true if the last glyph of a run is at the place of the last kept glyph.
+    /// Returns true if the last glyph of a run has the same position as the last kept glyph.
     fn is_at(&self, run: &GlyphRun<'_, '_>, props: &DrawProps<'_>) -> bool {
         let Some((last, glyph)) = self.last.zip(run.glyphs().last()) else { return false };
         let begin = props.transform * glyph.transform() * Point::ORIGIN;

@@ -1,4 +1,5 @@
-//! The client as a child: it has the terminal, and its end is ours.
+//! The launched client as a child process: it owns the terminal, and when it ends, `creole launch`
+//! ends.
 
 use std::io;
 use std::process::{Child, Command};
@@ -8,8 +9,8 @@ use tokio::sync::oneshot;
 
 use crate::Failed;
 
-/// Runs a client to its end, and gives its exit code: 128 and the signal that ended it, as shells
-/// do.
+/// Runs a client to its end, and returns its exit code. A client that a signal ended gets 128 plus
+/// the signal's number, as in shells.
 pub(crate) async fn run(mut command: Command) -> Result<u8, Failed> {
     let failed = |error: io::Error| Failed::Run(format!("cannot run the client: {error}"));
     // Before the client is there: the keys that end it must not end this process first.
@@ -58,7 +59,8 @@ fn wait(mut child: Child) -> io::Result<u8> {
     Ok(u8::try_from(code).unwrap_or(1))
 }
 
-/// The signals that ask this process to end. The client gets them, and decides.
+/// Receiver of the signals that ask this process to end. They are forwarded to the client, which
+/// decides.
 #[cfg(unix)]
 struct Signals {
     interrupt: tokio::signal::unix::Signal,
@@ -79,8 +81,8 @@ impl Signals {
         })
     }
 
-    /// Waits for one signal, and hands it on. Those of the keyboard go to all processes of the
-    /// terminal, so the client has them already.
+    /// Waits for one signal, and forwards it to the client. A terminal sends signals of the
+    /// keyboard to all its processes, so the client already has them.
     async fn forwarded_to(&mut self, id: u32) {
         use rustix::process::{Pid, Signal, kill_process};
         use std::io::IsTerminal as _;
@@ -99,7 +101,7 @@ impl Signals {
     }
 }
 
-/// Windows gives Ctrl-C to all programs of a console.
+/// Placeholder on Windows, where Ctrl-C reaches all programs of a console.
 #[cfg(not(unix))]
 struct Signals;
 

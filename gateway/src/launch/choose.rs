@@ -1,18 +1,18 @@
-//! Choice of the model that a client gets.
+//! Choice of the model for a client, if the user names none.
 
 use crate::probe::models::Model;
 
-/// Maximum number of names that an error lists.
+/// Maximum number of model names that an error message lists.
 const SHOWN_MAX: usize = 20;
 
-/// The names that the demo model lists: `creole demo` answers to both alike.
+/// Names that the demo model lists: `creole demo` answers to both alike.
 const DEMO: [&str; 2] = ["demo", "demo-small"];
 
-/// The only model that is loaded, else the only one. Of the demo model's names, the first one is as
-/// good as the other.
+/// Returns the only model that is loaded, else the only model. For the demo model, returns the
+/// first of its names, because they are equivalent.
 ///
 /// # Errors
-/// Why none is clear, with the names to choose from.
+/// No model is the clear choice; the text lists the names to choose from.
 pub(crate) fn only(models: &[Model]) -> Result<Model, String> {
     let can_answer: Vec<&Model> = models.iter().filter(|model| !is_embedding(model)).collect();
     let loaded: Vec<&Model> = can_answer.iter().copied().filter(|model| model.is_loaded).collect();
@@ -24,13 +24,13 @@ pub(crate) fn only(models: &[Model]) -> Result<Model, String> {
     }
 }
 
-/// Whether these are the names of the demo model, and no others.
+/// Returns true if the listed names are exactly the demo model's names.
 pub(crate) fn is_demo(models: &[Model]) -> bool {
     models.iter().map(|model| model.name.as_str()).eq(DEMO)
 }
 
-/// Returns true for models of embeddings: they are listed beside the others, and no client can talk
-/// to them.
+/// Returns true for embedding models: servers list them with other models, but no client can use
+/// them for messages.
 fn is_embedding(model: &Model) -> bool {
     model.name.to_ascii_lowercase().contains("embed")
 }

@@ -1,57 +1,60 @@
-//! The clients: a row for each, with the variables that lead it to the gateway.
+//! Clients that can be launched, each with the environment variables that direct it to the gateway.
 
 use serde_json::{Map, Value, json};
 
 use crate::probe::models::Model;
 
-/// Below this window, Claude Code needs shorter answers to have room for a conversation.
+/// Context window, in tokens, below which Claude Code is told to write shorter answers, so that
+/// space is left for the conversation.
 const SMALL_WINDOW: u64 = 64_000;
 
-/// Window below which Claude Code compacts its first request already.
+/// Context window, in tokens, below which Claude Code would compact its first request already.
 const WINDOW_MIN: u64 = 40_000;
 
-/// Context window that people are told to set: enough for work, and a size that servers take.
+/// Context window, in tokens, that the user is advised to set: enough for work, and supported by
+/// servers.
 const WINDOW_ADVISED: &str = "65536";
 
-/// A client that can be launched.
+/// Client that can be launched, such as Claude Code.
 #[derive(Debug)]
 pub(crate) struct Client {
     /// Name of the client on the command line.
     pub(crate) name: &'static str,
-    /// Program of the client.
+    /// Name of the client's program file.
     pub(crate) program: &'static str,
     /// Command that installs the client.
     pub(crate) install: &'static str,
     pub(crate) variables: fn(&Session<'_>) -> Variables,
-    /// The flag for a file of settings, where the user's own settings have variables that win over
-    /// the environment.
+    /// Flag of the client for a settings file. It is needed if variables in the user's own settings
+    /// win over the environment.
     pub(crate) settings: Option<&'static str>,
 }
 
-/// Facts about the gateway and its models, from which a client's variables are made.
+/// Facts about the gateway and its models, from which the environment variables of a client are
+/// made.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Session<'a> {
-    /// The gateway's address.
+    /// URL of the gateway.
     pub(crate) gateway: &'a str,
-    /// The key that the gateway takes.
+    /// Client key that the gateway accepts.
     pub(crate) key: &'a str,
-    /// Model that the client names; `None` where the gateway chooses.
+    /// Model that the client requests; `None` if a running gateway chooses the model.
     pub(crate) model: Option<&'a Model>,
     pub(crate) small: Option<&'a Model>,
-    /// Size of the context window in tokens, where that is known.
+    /// Size of the context window in tokens, if known.
     pub(crate) window: Option<u64>,
-    /// The kind of server, where that is known.
+    /// Preset (kind of server) of the upstream, if known.
     pub(crate) preset: Option<&'a str>,
 }
 
 /// Environment variables to set and unset for a client.
 #[derive(Debug, Default)]
 pub(crate) struct Variables {
-    /// Variables that are always set: where everything goes.
+    /// Variables that are always set, such as the gateway's URL and key.
     pub(crate) set: Vec<(&'static str, String)>,
     /// Variables that are set unless the user has set them.
     pub(crate) usual: Vec<(&'static str, String)>,
-    /// Variables that are taken away: they would lead elsewhere, or show a key.
+    /// Variables that are removed, because they would lead to another server or reveal a key.
     pub(crate) unset: &'static [&'static str],
     /// Notes for the user about this launch.
     pub(crate) notes: Vec<String>,
@@ -75,7 +78,7 @@ pub(crate) const CLIENTS: &[Client] = &[
 ];
 
 /// # Errors
-/// Why it cannot be launched.
+/// The client is unknown; the text names the known ones.
 pub(crate) fn named(name: &str) -> Result<&'static Client, String> {
     if let Some(client) = CLIENTS.iter().find(|client| client.name == name) {
         return Ok(client);
@@ -90,7 +93,8 @@ pub(crate) fn named(name: &str) -> Result<&'static Client, String> {
     }
 }
 
-/// Claude Code. It knows only Claude models, so it has to be told what others can do.
+/// Returns the variables of Claude Code. It knows only Claude models, so the abilities of other
+/// models must be set.
 fn claude(session: &Session<'_>) -> Variables {
     let mut set = vec![
         ("ANTHROPIC_BASE_URL", session.gateway.to_owned()),
@@ -164,7 +168,7 @@ fn too_small(window: u64, preset: Option<&str>) -> String {
     )
 }
 
-/// opencode takes a configuration in a variable, which completes the user's own.
+/// Returns the variables of opencode: a configuration that is merged with the user's own.
 fn opencode(session: &Session<'_>) -> Variables {
     let options = json!({"baseURL": format!("{}/v1", session.gateway), "apiKey": session.key});
     let mut anthropic = Map::from_iter([("options".to_owned(), options)]);

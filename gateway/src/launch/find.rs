@@ -1,5 +1,5 @@
-//! Search for the model: at the upstream that was named, else a gateway that runs, else a server of
-//! this machine, else a vendor whose key is in the environment.
+//! Search for a model that a client can use. The order is: the named upstream, a running gateway, a
+//! server on this machine, a vendor whose key is in the environment.
 
 use std::iter;
 use std::time::Duration;
@@ -19,37 +19,37 @@ use crate::probe::this_machine::{Candidate, LOCAL_TIMEOUT, answering, owner_note
 use crate::probe::{ask, look};
 use crate::upstream::client::Client;
 
-/// Address where `creole serve` listens by default.
+/// Address at which `creole serve` listens by default.
 const GATEWAY: &str = "http://127.0.0.1:8787";
 
 const VENDOR_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// Description of the demo model, which lists two names.
+/// Description, for the user, of the demo model.
 const DEMO: &str = "the demo model, where words in a prompt say what it answers";
 
-/// Candidate and models that were found, and what people are told of them.
+/// Server and models that were found, and lines about them for the user.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) place: Place,
-    /// Model that was chosen; `None` where a gateway chooses by itself.
+    /// Chosen model; `None` if a running gateway chooses the model.
     pub(crate) model: Option<Model>,
     pub(crate) small: Option<Model>,
     /// Models that the server lists.
     pub(crate) models: Vec<Model>,
-    /// Lines that say what was taken, and why.
+    /// Lines for the user about what was chosen, and why.
     pub(crate) said: Vec<String>,
 }
 
 #[derive(Debug)]
 pub(crate) enum Place {
-    /// A gateway that runs already.
+    /// Address of a gateway that is already running.
     Gateway(String),
     Upstream(Candidate),
 }
 
 impl Candidate {
-    /// The flags name it. A key goes along if the flags name one, or if the address is the vendor's
-    /// own.
+    /// Returns the upstream that the flags name. The key is the one that the flags name, or the
+    /// vendor's if the address is the vendor's own.
     fn given(flags: &Launch) -> Result<Option<Self>, Failed> {
         if flags.upstream.is_none() && flags.profile.is_none() {
             return match flags.key_env {
@@ -71,10 +71,10 @@ impl Candidate {
         }))
     }
 
-    /// The value of its key.
+    /// Returns the value of the upstream's key, read from its environment variable.
     ///
     /// # Errors
-    /// The variable is not set.
+    /// The environment variable is not set.
     pub(crate) fn secret(&self) -> Result<Option<String>, Failed> {
         let Some(name) = &self.key else { return Ok(None) };
         match std::env::var(name) {
@@ -83,7 +83,8 @@ impl Candidate {
         }
     }
 
-    /// The configuration of a gateway in front of it, as the flags of `creole serve` make it.
+    /// Returns the configuration of a gateway in front of this upstream, as the flags of `creole
+    /// serve` make it.
     pub(crate) fn config(&self) -> Result<Config, Failed> {
         let mut config = Config::default();
         config.set_profile(self.preset, "--profile").map_err(Failed::Usage)?;
@@ -131,8 +132,8 @@ async fn given(client: &Client, flags: &Launch, mut upstream: Candidate) -> Resu
     }
 }
 
-/// An upstream that was named, and gave no list for this reason. Some servers list nothing, and
-/// answer all the same.
+/// Returns a named upstream that gave no list of models for `reason`. Some servers have no list,
+/// but answer requests.
 async fn without_list(
     client: &Client,
     flags: &Launch,
@@ -168,7 +169,7 @@ async fn without_list(
     }
 }
 
-/// The model of a server that listed some.
+/// Chooses the models for a client from a server's list.
 async fn complete(
     client: &Client,
     flags: &Launch,
@@ -208,7 +209,8 @@ async fn complete(
     Ok(Found { place: Place::Upstream(upstream), model: Some(model), small, models, said })
 }
 
-/// A gateway at the usual address. One that wants keys of clients is not ours to use.
+/// Returns a gateway that runs at the usual address. A gateway that requires client keys is
+/// skipped.
 async fn running(
     client: &Client,
     flags: &Launch,
@@ -255,7 +257,7 @@ async fn running(
     Ok(Some(Found { place, model, small, models, said }))
 }
 
-/// The first server of this machine that lists models, in the order of [`SERVERS`].
+/// Returns the first server on this machine that lists models, in the order of [`SERVERS`].
 async fn local(
     client: &Client,
     flags: &Launch,
@@ -269,7 +271,7 @@ async fn local(
     Ok(Some(found))
 }
 
-/// The first vendor whose key is in the environment, in the order of [`SERVERS`].
+/// Returns the first vendor whose key is in the environment, in the order of [`SERVERS`].
 async fn vendor(
     client: &Client,
     flags: &Launch,
@@ -309,7 +311,7 @@ async fn vendor(
     Ok(found)
 }
 
-/// The vendors whose keys are in the environment.
+/// Returns the vendors whose keys are in the environment.
 fn keys() -> impl Iterator<Item = &'static Server> {
     SERVERS.iter().filter(|server| !server.key.is_empty() && is_set(server))
 }

@@ -1,4 +1,4 @@
-//! `creole launch`: a client, behind a gateway that lives as long as the client does.
+//! `creole launch`: runs a client, together with a gateway that lives as long as the client does.
 //!
 //! ```text
 //! find (upstream, model) ─▶ gateway on a free port ─▶ client with its variables ─▶ its exit code
@@ -40,10 +40,11 @@ use find::{Found, Place};
 pub(crate) use flags::Launch;
 use settings::Settings;
 
-/// Maximum number of models that get other names: a longer list is no help to anybody.
+/// Maximum number of models that get additional names for the client's list; a longer list helps
+/// nobody.
 const ALIASED_MAX: usize = 50;
 
-/// Runs a client, and gives its exit code.
+/// Runs a client, and returns its exit code.
 pub(crate) fn run(flags: &Launch) -> Result<u8, Failed> {
     let client = clients::named(&flags.client).map_err(Failed::Usage)?;
     let program = program::find(client.program, RealSys).ok_or_else(|| {
@@ -102,8 +103,8 @@ pub(crate) fn run(flags: &Launch) -> Result<u8, Failed> {
     ended
 }
 
-/// The variables that have to win, as settings of a client that would take others from the user's
-/// own.
+/// Writes variables to a settings file for the client, if the user's own settings would win over
+/// the environment.
 fn settings(
     client: &Client,
     variables: &Variables,
@@ -119,7 +120,7 @@ fn settings(
     written.map(Some).map_err(failed)
 }
 
-/// Sets the environment of a client.
+/// Sets the environment variables of a client's command.
 fn prepare(command: &mut Command, client: &Client, variables: Variables) {
     let Variables { set, usual, unset, .. } = variables;
     for name in unset {
@@ -132,8 +133,8 @@ fn prepare(command: &mut Command, client: &Client, variables: Variables) {
     command.envs(usual.into_iter().filter(|(name, _)| std::env::var_os(name).is_none()));
 }
 
-/// The gateway's configuration: one upstream, all names to the model, one client.
-/// `window` is that of the main model, where the person names it.
+/// Returns the gateway's configuration: one upstream, all names mapped to the model, one client
+/// key. `window` is the main model's context window, if the user gave it.
 fn configure(
     upstream: &Candidate,
     found: &Found,
@@ -158,7 +159,8 @@ fn configure(
     Ok(config)
 }
 
-/// The tokens of a model's window and of an answer, as the server tells them; 0 where it does not.
+/// Returns the sizes of a model's context window and of an answer, in tokens, as the server states
+/// them; 0 if unknown.
 fn sizes(found: &Found, window: Option<u64>, name: &str) -> (u64, u64) {
     // What was learnt of the two that are used is more than what the list says.
     let used = found.model.iter().chain(&found.small);
@@ -168,8 +170,8 @@ fn sizes(found: &Found, window: Option<u64>, name: &str) -> (u64, u64) {
     (window.unwrap_or_default(), model.and_then(|model| model.output).unwrap_or_default())
 }
 
-/// Returns the models that the server lists, by their own names and by names that Claude Code
-/// shows: it leaves out names without `claude`.
+/// Returns the models that the server lists, by their own names and by names that contain `claude`.
+/// Claude Code hides other names.
 fn aliases(models: &[Model]) -> Vec<(String, String)> {
     let own = models.iter().map(|model| (model.name.clone(), model.name.clone()));
     let is_shown = |name: &str| name.contains("claude") || name.contains("anthropic");
@@ -181,7 +183,7 @@ fn aliases(models: &[Model]) -> Vec<(String, String)> {
     own.chain(aliased).filter(|(name, _)| !name.contains('*')).collect()
 }
 
-/// A text that nobody can guess.
+/// Returns a random text that nobody can guess.
 fn random() -> Result<String, Failed> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes)
@@ -189,7 +191,7 @@ fn random() -> Result<String, Failed> {
     Ok(format!("{:032x}", u128::from_ne_bytes(bytes)))
 }
 
-/// A gateway of our own, on a thread of its own.
+/// Gateway that runs on a separate thread of this process.
 struct Gateway {
     address: SocketAddr,
     stop: Arc<Notify>,
@@ -233,7 +235,7 @@ fn ended(thread: JoinHandle<Result<(), Failed>>) -> Result<(), Failed> {
     thread.join().unwrap_or_else(|_| Err(Failed::Run("the gateway failed".to_owned())))
 }
 
-/// A line for the person who launches: before the client has the terminal.
+/// Prints a line for the user, before the client takes over the terminal.
 fn say(line: &str) {
     // Nobody may be reading.
     let _ = terminal::say(io::stderr(), &format!("creole: {line}"));

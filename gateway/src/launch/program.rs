@@ -1,13 +1,13 @@
-//! Search for a client's program.
+//! Search for the program file of a client.
 
 use std::path::PathBuf;
 
 use which::WhichConfig;
 use which::sys::Sys;
 
-/// A program in the folders of `PATH`. On Windows npm leaves three files for it: a script for `sh`,
-/// which Windows cannot run, one for its own shell (`.cmd`), which is found by `PATHEXT`, and one
-/// for `PowerShell`.
+/// Finds a program in the folders of `PATH`. On Windows, npm installs three files for a program: a
+/// script for `sh`, which Windows cannot run, a `.cmd` file, and a `PowerShell` script. `PATHEXT`
+/// leads to the `.cmd` file.
 pub(crate) fn find(name: &str, system: impl Sys) -> Option<PathBuf> {
     WhichConfig::new_with_sys(system).binary_name(name.into()).first_result().ok()
 }

@@ -1,4 +1,4 @@
-//! A file of settings for a client, which goes when the client has ended.
+//! Temporary settings file for a client, which is deleted when the client has ended.
 
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
@@ -11,8 +11,8 @@ use serde_json::{Map, Value, json};
 pub(crate) struct Settings(PathBuf);
 
 impl Settings {
-    /// Writes variables as Claude Code reads them. Only this user can read the file: it has the
-    /// gateway's key.
+    /// Writes variables to a settings file of Claude Code. Only this user can read the file,
+    /// because it has the gateway's key.
     pub(crate) fn write(variables: &[(&str, String)], unique: &str) -> io::Result<Self> {
         let variables: Map<String, Value> =
             variables.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
@@ -40,7 +40,7 @@ impl Drop for Settings {
     }
 }
 
-/// Whether arguments name a file of settings already.
+/// Returns true if the client's arguments already name a settings file.
 pub(crate) fn is_given(flag: &str, arguments: &[OsString]) -> bool {
     arguments.iter().any(|argument| {
         let text = argument.to_string_lossy();

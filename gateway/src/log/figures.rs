@@ -1,31 +1,32 @@
-//! Numbers and texts of an exchange as people read them: in a terminal, on the page.
+//! Numbers and texts of an exchange in the form that people read, in a terminal and on the web
+//! page.
 
 use creole::Millis;
 use creole::observe::log::Request;
 use creole::observe::report::{Outcome, Report};
 use creole::text::harmless;
 
-/// Maximum number of letters in a line for a name that a client or an upstream chose.
+/// Maximum number of letters, in a line, of a name that a client or an upstream chose.
 const LETTERS_MAX: usize = 60;
 
-/// Maximum number of letters in a line for the reason of a failure.
+/// Maximum number of letters, in a line, of the reason of a failure.
 const REASON_LETTERS_MAX: usize = 200;
 
-/// Minimum time in milliseconds from which a speed can be told.
+/// Minimum duration of an answer, in milliseconds, for which a speed is shown.
 const SPEED_MS_MIN: Millis = 20;
 
-/// Figures of an exchange for the log and the page.
+/// Figures of an exchange for the log and the web page.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Figures {
-    /// The status that the client got.
+    /// HTTP status that the client got.
     pub(crate) status: u16,
-    /// Time from the request's head to the end.
+    /// Time from the arrival of the request's head to the end of the exchange.
     pub(crate) duration_ms: Millis,
-    /// Time from the request's head to the upstream's first content.
+    /// Time from the arrival of the request's head to the upstream's first content.
     pub(crate) first_ms: Option<Millis>,
-    /// Number of all tokens of the prompt, with those that came from a cache.
+    /// Number of prompt tokens, including tokens read from a cache.
     pub(crate) input_tokens: u64,
-    /// Tokens of the answer in a second of its making.
+    /// Speed of the answer, in tokens per second.
     pub(crate) speed: Option<f64>,
 }
 
@@ -54,13 +55,14 @@ impl Figures {
     }
 }
 
-/// The model that served, where it is not called as the client named it.
+/// Returns the name of the model that served the request, or an empty text if it is the name that
+/// the client sent.
 pub(crate) fn other_model(report: &Report) -> &str {
     let served = report.served_model();
     if served == report.model { "" } else { served }
 }
 
-/// Returns a count as people read it: `950`, `12.1k`, `3.4M`.
+/// Returns a count in readable form: `950`, `12.1k`, `3.4M`.
 pub(crate) fn count(number: u64) -> String {
     match number {
         0..1_000 => number.to_string(),
@@ -70,7 +72,7 @@ pub(crate) fn count(number: u64) -> String {
     }
 }
 
-/// Returns a time as people read it: `85 ms`, `1.2 s`, `3 min 5 s`.
+/// Returns a duration in readable form: `85 ms`, `1.2 s`, `3 min 5 s`.
 pub(crate) fn time(ms: Millis) -> String {
     let seconds = ms / 1_000;
     match ms {
@@ -80,17 +82,17 @@ pub(crate) fn time(ms: Millis) -> String {
     }
 }
 
-/// Returns a speed as people read it: `43/s`, `4.2/s`.
+/// Returns a speed in readable form: `43/s`, `4.2/s`.
 pub(crate) fn speed(tokens: f64) -> String {
     if tokens < 10.0 { format!("{tokens:.1}/s") } else { format!("{tokens:.0}/s") }
 }
 
-/// A name that a client or an upstream chose: in one [harmless] line, and not too long.
+/// Returns a name that a client or an upstream chose, shortened and made [harmless] for one line.
 pub(crate) fn text(text: &str) -> String {
     beginning(text, LETTERS_MAX)
 }
 
-/// Returns the reason of a failed exchange for a line: like [`text`], and longer.
+/// Returns the reason of a failed exchange for a line: cleaned like [`text`], but longer.
 pub(crate) fn reason(text: &str) -> String {
     beginning(text, REASON_LETTERS_MAX)
 }

@@ -1,9 +1,9 @@
-//! The log: one line of standard error, or of a file, for each exchange, and for what the gateway
-//! tells about itself. A line is a JSON object, or a short text for a person at a terminal.
+//! The log: one line for each exchange, and lines about the gateway itself, on standard error or in
+//! a file. A line is a JSON object, or a short text for a person at a terminal.
 //!
-//! A thread of its own writes them: standard error may be a pipe that nobody reads, or the disk is
-//! full, and no request may wait for that or die of it. Lines that find no room are lost, and
-//! counted.
+//! A separate thread writes the lines. Standard error may be a pipe that nobody reads, or the disk
+//! may be full, and no request may wait or fail for that. If the queue is full, lines are dropped
+//! and counted.
 
 pub(crate) mod figures;
 pub(crate) mod rate_limit;
@@ -33,20 +33,20 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-/// Events with this target are about an exchange. Their message is a JSON object, or what follows
-/// the time in a text.
+/// Target of log events about an exchange. Their message is a JSON object, or a line of text
+/// without the time.
 pub(crate) const EXCHANGE: &str = "exchange";
 
-/// Beginning of the target of events of the gateway's own modules.
+/// Beginning of the target of log events from the gateway's own modules.
 const OWN: &str = env!("CARGO_CRATE_NAME");
 
-/// Maximum number of lines that wait to be written.
+/// Maximum number of log lines that wait to be written.
 const WAITING_MAX: usize = 1024;
 
-/// Maximum time that the end of the process waits for the last lines.
+/// Maximum time to wait for the last log lines when the process ends.
 const FINISH_TIME: Duration = Duration::from_secs(1);
 
-/// Pause between two looks whether a full queue has room again.
+/// Pause between two checks for a free slot in a full queue.
 const FULL_PAUSE: Duration = Duration::from_millis(5);
 
 /// Form of the lines.
@@ -59,18 +59,18 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// Returns the format for whoever reads the file, or else standard error: text for a terminal,
-    /// JSON for programs.
+    /// Returns the format that fits the log's output: text for a terminal, JSON for programs. The
+    /// output is `file`, or else standard error.
     pub(crate) fn of_reader(file: Option<&File>) -> Self {
         let is_terminal = file.map_or_else(|| io::stderr().is_terminal(), File::is_terminal);
         if is_terminal { Self::Text } else { Self::Json }
     }
 }
 
-/// Starts the log: from then on, everything goes to this file, or else to standard error.
+/// Starts the log, which writes to this file, or else to standard error.
 ///
 /// # Errors
-/// There can be no thread for it.
+/// Returns an error if the thread for the log cannot be started.
 pub(crate) fn start(log: Log, format: Format, file: Option<File>) -> io::Result<Queue> {
     let (sender, entries) = sync_channel(WAITING_MAX);
     let queue = Queue { sender, lost: Arc::default() };
@@ -101,7 +101,7 @@ pub(crate) fn start(log: Log, format: Format, file: Option<File>) -> io::Result<
     Ok(queue)
 }
 
-/// The way to the thread that writes.
+/// Queue of lines for the thread that writes the log.
 #[derive(Clone, Debug)]
 pub(crate) struct Queue {
     sender: SyncSender<Entry>,
@@ -111,12 +111,12 @@ pub(crate) struct Queue {
 #[derive(Debug)]
 enum Entry {
     Line(Vec<u8>),
-    /// Request for a notice when everything before it is written.
+    /// Request for a notice once all earlier lines have been written.
     Finish(SyncSender<()>),
 }
 
 impl Queue {
-    /// Waits until everything is written, but not for long.
+    /// Waits until all lines have been written, for a limited time.
     pub(crate) fn finish(&self) {
         let began = Instant::now();
         let (done, finished) = sync_channel(1);
@@ -134,7 +134,7 @@ impl Queue {
 }
 
 impl Write for Queue {
-    /// Gets one whole line in each call.
+    /// Queues one whole log line, which is the argument of each call.
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         if self.sender.try_send(Entry::Line(line.to_vec())).is_err() {
             self.lost.fetch_add(1, Ordering::Relaxed);
@@ -169,8 +169,8 @@ fn write_all(entries: &Receiver<Entry>, lost: &AtomicU64, format: Format, out: &
     }
 }
 
-/// Writes a line. `is_cut`: only the beginning of the line before was written, so a new line begins
-/// first.
+/// Writes a log line. If `is_cut` is true, only a part of the previous line was written, so a line
+/// end is written first.
 fn write_line(mut line: &[u8], is_cut: &mut bool, out: &mut dyn Write) -> io::Result<()> {
     if *is_cut {
         out.write_all(b"\n")?;
@@ -190,7 +190,7 @@ fn write_line(mut line: &[u8], is_cut: &mut bool, out: &mut dyn Write) -> io::Re
     Ok(())
 }
 
-/// The line that stands for lost ones.
+/// Returns the log line that reports dropped lines.
 fn lost_lines(missing: u64, format: Format) -> String {
     let said = format!("{missing} lines of the log were lost: they could not be written in time");
     let mut line = String::new();
@@ -237,7 +237,7 @@ where
     }
 }
 
-/// A line about the gateway itself.
+/// Writes a log line about the gateway itself.
 fn write_own(writer: &mut Writer<'_>, format: Format, level: Level, said: &str) -> fmt::Result {
     if format == Format::Text {
         text::write_time(writer)?;
@@ -250,14 +250,14 @@ fn write_own(writer: &mut Writer<'_>, format: Format, level: Level, said: &str) 
     writeln!(writer, "\"level\":\"{level}\",\"message\":{}}}", String::from_utf8_lossy(&out))
 }
 
-/// Writes the beginning of a JSON object: its time.
+/// Writes the beginning of a log line in JSON, with the current time.
 fn write_time(writer: &mut Writer<'_>) -> fmt::Result {
     writer.write_str("{\"time\":\"")?;
     SystemTime.format_time(writer)?;
     writer.write_str("\",")
 }
 
-/// Message of an event; there are no other fields in here.
+/// Message of a log event; events of this program have no other fields.
 #[derive(Default)]
 pub(crate) struct Message(pub(crate) String);
 

@@ -1,16 +1,16 @@
-//! Lines in the log that are written now and then: who causes them must not fill the log.
+//! Rate limit for log lines that a client or an attacker could cause in large numbers.
 
 use std::time::{Duration, Instant};
 
-/// Minimum time between two lines of one kind.
+/// Minimum time between two log lines of one kind.
 const PAUSE: Duration = Duration::from_secs(10);
 
-/// Time at which a line of one kind was written last.
+/// Time at which the last log line of one kind was written.
 #[derive(Debug, Default)]
 pub(crate) struct RateLimit(Option<Instant>);
 
 impl RateLimit {
-    /// Returns true if a line is to be written now. Then the next one waits for `PAUSE`.
+    /// Returns true if a line may be written now. The next line must then wait for `PAUSE`.
     pub(crate) fn is_due(&mut self) -> bool {
         let now = Instant::now();
         let is_due = self.0.is_none_or(|last| now.saturating_duration_since(last) >= PAUSE);

@@ -1,11 +1,12 @@
-//! The log for a person at a terminal: one short coloured line for each exchange.
+//! Log format for a person at a terminal: one short coloured line for each exchange.
 //!
 //! ```text
 //! 22:31:05 200 claude-x → qwen3-coder @local  6.1 s  first 0.8 s  12.1k in (81% cached)  231 out  43/s  2 tool calls
 //! 22:31:09 502 claude-sonnet-4-5 @local  unreachable  10.0 s  Upstream could not be reached: …  req_011C…
 //! ```
 //!
-//! Colours are always written; where nobody sees them, the stream behind leaves them out.
+//! Colours are always written. If the output does not show colours, the stream that writes the
+//! lines removes them.
 
 use std::fmt::{self, Write};
 
@@ -24,15 +25,15 @@ const GOOD: Style = AnsiColor::Green.on_default();
 const CARE: Style = AnsiColor::Yellow.on_default();
 const BAD: Style = AnsiColor::Red.on_default();
 
-/// Stop reasons of answers as they should be.
+/// Ends of exchanges that went well, which are not highlighted.
 const USUAL: [&str; 3] = ["end_turn", "tool_use", "reply"];
 
-/// Writes the beginning of a line: the time by the clock of the place, as the person looks at it.
+/// Writes the beginning of a log line: the local time.
 pub(super) fn write_time(out: &mut impl Write) -> fmt::Result {
     write!(out, "{FAINT}{}{FAINT:#} ", Zoned::now().strftime("%H:%M:%S"))
 }
 
-/// Writes the rest of a line about the gateway itself, behind the time.
+/// Writes a log line about the gateway itself, without the time.
 pub(super) fn write_own(out: &mut impl Write, level: tracing::Level, said: &str) -> fmt::Result {
     let style = match level {
         tracing::Level::ERROR => BAD,
@@ -43,7 +44,7 @@ pub(super) fn write_own(out: &mut impl Write, level: tracing::Level, said: &str)
     writeln!(out, "{style}{level}{style:#} {}", harmless::line(said))
 }
 
-/// Returns the rest of the line about an exchange, behind the time.
+/// Returns the log line about an exchange, without the time.
 pub(crate) fn line(request: &Request, report: &Report, now: Millis) -> String {
     let mut out = String::with_capacity(256);
     // Writing to a String cannot fail.
@@ -123,7 +124,7 @@ fn write_warnings(out: &mut String, report: &Report) -> fmt::Result {
     Ok(())
 }
 
-/// Writes what went wrong, and the id that the client was told.
+/// Writes the reason of a failure, and the request id that the client got.
 fn write_failure(out: &mut String, report: &Report) -> fmt::Result {
     if !matches!(report.outcome, Outcome::Failed(..)) {
         return Ok(());

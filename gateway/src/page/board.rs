@@ -1,5 +1,5 @@
-//! Board of what the page shows: the last exchanges, those that run, and which upstreams answer.
-//! All of it is bounded.
+//! State that the gateway's web page shows: the last exchanges, the running exchanges, and the
+//! health of the upstreams. The size of the state is bounded.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -11,20 +11,20 @@ use creole::observe::report::{Cause, Report};
 
 use super::row::{Row, Running};
 
-/// Finished exchanges that are kept.
+/// Maximum number of finished exchanges that are kept.
 pub(crate) const ROWS_MAX: usize = 100;
 
-/// Pages that are open and live at one time.
+/// Maximum number of open pages with live updates at one time.
 const WATCHERS_MAX: usize = 16;
 
-/// Age from which what is known of an upstream is asked again, while somebody looks.
+/// Age from which the status of an upstream is checked again, while a page is open.
 const HEALTH_MS: Millis = 15_000;
 
-/// State that the page shows; there is one for the process.
+/// State that the web page shows; the process has one value.
 #[derive(Debug, Default)]
 pub(crate) struct Board {
     state: Mutex<State>,
-    /// Number of changes of the board.
+    /// Number of changes of the state so far.
     version: AtomicU64,
     numbers: AtomicU64,
     watchers: Arc<AtomicUsize>,
@@ -33,15 +33,15 @@ pub(crate) struct Board {
 
 #[derive(Debug, Default)]
 pub(crate) struct State {
-    /// Exchanges that ended; the newest is the last.
+    /// Finished exchanges; the newest is the last.
     pub(crate) rows: VecDeque<Row>,
-    /// Exchanges that run, by the numbers that they got at their beginning.
+    /// Exchanges that are running, by number.
     pub(crate) running: BTreeMap<u64, Running>,
     pub(crate) totals: Totals,
     pub(crate) health: BTreeMap<String, Health>,
 }
 
-/// Totals since the start of the process.
+/// Total numbers since the start of the process.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Totals {
     pub(crate) exchanges: u64,
@@ -51,25 +51,25 @@ pub(crate) struct Totals {
     pub(crate) output_tokens: u64,
 }
 
-/// Last news of an upstream, with its time.
+/// Last known status of an upstream, with its time.
 #[derive(Clone, Debug)]
 pub(crate) struct Health {
     pub(crate) at: Millis,
     pub(crate) answer: Answer,
 }
 
-/// Outcome of the last question to an upstream.
+/// Result of the last check of an upstream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// The upstream answered with this status.
+    /// The upstream answered the check with this HTTP status.
     Status(u16),
-    /// No answer came, for this reason.
+    /// No response came, for this reason.
     Missing(String),
-    /// The upstream is being asked.
+    /// The upstream is being checked now.
     Asked,
 }
 
-/// A page that is open and live, for as long as this lives.
+/// An open page with live updates. The page counts until this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Watching(Arc<AtomicUsize>);
 
@@ -79,7 +79,7 @@ impl Board {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads what there is.
+    /// Calls `read` with the state, and returns the result.
     pub(crate) fn with<T>(&self, read: impl FnOnce(&State) -> T) -> T {
         read(&self.locked())
     }
@@ -92,19 +92,19 @@ impl Board {
         self.version.fetch_add(1, Ordering::Release);
     }
 
-    /// A number for an exchange that begins.
+    /// Returns a number for an exchange that begins.
     pub(crate) fn begin(&self) -> u64 {
         self.numbers.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Shows the progress of an exchange that runs.
+    /// Notes the progress of a running exchange.
     pub(crate) fn show(&self, number: u64, request: &Request, report: &Report) {
         let running = Running::of(request, report);
         self.locked().running.insert(number, running);
         self.changed();
     }
 
-    /// An exchange is over.
+    /// Notes the end of an exchange.
     pub(crate) fn end(&self, number: u64, request: &Request, report: &Report, now: Millis) {
         let row = Row::of(request, report, now);
         let mut state = self.locked();
@@ -121,7 +121,7 @@ impl Board {
         self.changed();
     }
 
-    /// Whether an upstream is to be asked now, because nothing fresh is known of it.
+    /// Returns true if an upstream must be checked now, because its last known status is too old.
     pub(crate) fn is_due(&self, upstream: &str, now: Millis) -> bool {
         let mut state = self.locked();
         if let Some(known) = state.health.get(upstream)
@@ -138,14 +138,14 @@ impl Board {
         true
     }
 
-    /// Notes what an upstream that was asked did.
+    /// Notes the result of a check of an upstream.
     pub(crate) fn note(&self, upstream: &str, answer: Answer, now: Millis) {
         let health = Health { at: now, answer };
         self.locked().health.insert(upstream.to_owned(), health);
         self.changed();
     }
 
-    /// Counts one more open page; `None` if there are too many, or the board is closed.
+    /// Counts one more open page. Returns `None` if there are too many, or the gateway is stopping.
     pub(crate) fn watch(&self) -> Option<Watching> {
         let watching = Watching(Arc::clone(&self.watchers));
         let before = self.watchers.fetch_add(1, Ordering::Relaxed);
@@ -153,7 +153,7 @@ impl Board {
         (before < WATCHERS_MAX && !self.is_closed()).then_some(watching)
     }
 
-    /// Open pages must not hold up the end of the process.
+    /// Ends the updates of all open pages, so that they do not delay the end of the process.
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::Relaxed);
     }
@@ -164,7 +164,8 @@ impl Board {
 }
 
 impl State {
-    /// An exchange says as much of an upstream as asking it.
+    /// Notes the upstream's status after an exchange, which shows as much as a check of the
+    /// upstream.
     fn note_health(&mut self, row: &Row, report: &Report) {
         if row.upstream.is_empty() {
             return;

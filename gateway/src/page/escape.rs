@@ -1,8 +1,8 @@
-//! Escapes of HTML.
+//! Escaping of texts for HTML.
 
 use std::borrow::Cow;
 
-/// Escapes a text for HTML, also for the value of an attribute.
+/// Escapes a text for HTML, including attribute values.
 pub(super) fn escaped(text: &str) -> Cow<'_, str> {
     if !text.contains(['&', '<', '>', '"', '\'']) {
         return text.into();

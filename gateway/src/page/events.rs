@@ -1,7 +1,8 @@
-//! The page's live part: server-sent events, each with the sections of the page that changed.
+//! Live updates of the gateway's web page: server-sent events, each with the sections of the page
+//! that changed.
 //!
-//! There is no queue: each page looks at the board some times a second, when its connection takes
-//! more, and gets what there is then. So a page that reads slowly costs nothing but its own
+//! No event is queued. Whenever the page's connection can take more, and at most a few times per
+//! second, an event is made from the current state. So a page that reads slowly only delays its own
 //! updates.
 
 use std::fmt;
@@ -19,14 +20,14 @@ use super::{html, probe};
 use crate::clock::Clock;
 use crate::upstream::client::Client;
 
-/// Interval at which a page looks at the board.
+/// Interval at which a page checks the state for changes.
 const TICK: Duration = Duration::from_millis(400);
 
-/// Number of looks without a change after which something is sent all the same: a connection whose
-/// browser has gone shows only then.
+/// Number of checks without a change after which an event is sent anyway, because only writing
+/// shows that the browser has gone.
 const QUIET_TICKS: u32 = 30;
 
-/// Sources from which an event is made.
+/// State and configuration from which the page's events are made.
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
     pub(crate) board: Arc<Board>,
@@ -35,7 +36,7 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// Asks the upstreams of which nothing fresh is known.
+    /// Asks all upstreams whose last known status is too old.
     pub(crate) fn look(&self) {
         let now = Clock::start().now();
         for upstream in self.config.upstreams.values() {
@@ -52,12 +53,12 @@ impl Source {
     }
 }
 
-/// The body of the answer.
+/// Body of the response that updates the page: a stream of server-sent events.
 pub(crate) struct Events {
     source: Source,
     _watching: Watching,
     timer: Pin<Box<Sleep>>,
-    /// The board's, as it was last sent.
+    /// Version of the `Board` that was sent last.
     version: Option<u64>,
     had_running: bool,
     quiet: u32,
@@ -70,7 +71,7 @@ impl Events {
         Self { source, _watching: watching, timer, version, had_running, quiet }
     }
 
-    /// The next event; none when the gateway stops.
+    /// Returns the next event; `None` when the gateway stops.
     pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
         loop {
             ready!(self.timer.as_mut().poll(context));

@@ -1,4 +1,5 @@
-//! The page as HTML. Every text that the gateway did not write itself goes through [`escaped`].
+//! HTML of the gateway's web page. Every text that the gateway did not write itself is escaped with
+//! [`escaped`].
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -21,22 +22,22 @@ use crate::log::figures;
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
-/// A circle in two halves.
+/// Icon of the page: a circle in two halves, as a data URL.
 const ICON: &str = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E%3Ccircle cx='8' cy='8' r='7' fill='%230f766e'/%3E%3Cpath d='M8 1a7 7 0 0 1 0 14z' fill='%235eead4'/%3E%3C/svg%3E";
 
-/// Address of the repository with the documents; empty if the package does not name it.
+/// URL of the repository with the documents; empty if the package does not name it.
 const REPOSITORY: &str = env!("CARGO_PKG_REPOSITORY");
 
-/// Running exchanges that are shown one by one.
+/// Maximum number of running exchanges that are shown individually.
 const RUNNING_MAX: usize = 20;
 
-/// Models that are shown.
+/// Maximum number of models that are shown.
 const MODELS_MAX: usize = 20;
 
-/// Stop reasons of answers as they should be.
+/// Ends of exchanges that went well, which need no remark.
 const USUAL: [&str; 4] = ["end_turn", "tool_use", "reply", "passed"];
 
-/// The whole page. `nonce` is of letters that need no escapes.
+/// Returns the whole page. `nonce` consists of letters that need no escapes.
 pub(super) fn page(config: &Config, state: &State, nonce: &str) -> String {
     let version = env!("CARGO_PKG_VERSION");
     let mut out = format!(
@@ -61,7 +62,7 @@ pub(super) fn page(config: &Config, state: &State, nonce: &str) -> String {
     out
 }
 
-/// An event with the sections that changed, by their ids.
+/// Returns an event with the sections that changed, by section id.
 pub(super) fn update(config: &Config, state: &State, is_changed: bool) -> String {
     let mut data = Vec::new();
     let mut json = Json::new(&mut data);
@@ -77,7 +78,7 @@ pub(super) fn update(config: &Config, state: &State, is_changed: bool) -> String
     format!("data: {}\n\n", String::from_utf8_lossy(&data))
 }
 
-/// Returns the sections of the page: ids, titles and contents.
+/// Returns the sections of the page, each with its id, title and HTML content.
 fn sections(config: &Config, state: &State) -> [(&'static str, &'static str, String); 7] {
     [
         ("figures", "", figures(state)),
@@ -129,7 +130,7 @@ fn figures(state: &State) -> String {
     tiles.iter().map(tile).collect()
 }
 
-/// A table with these columns.
+/// Returns an HTML table with the given columns.
 fn table(columns: &[&str], rows: &str) -> String {
     let head: String =
         columns.iter().map(|column| format!("<th scope=\"col\">{column}</th>")).collect();
@@ -179,7 +180,7 @@ fn running_row(running: &Running, now: Millis) -> String {
     out
 }
 
-/// Returns a count as text, empty for zero: a table of zeros hides what there is.
+/// Returns a count as text, empty for zero, because a table full of zeros is hard to read.
 fn number(count: u64) -> String {
     if count == 0 { String::new() } else { figures::count(count) }
 }
@@ -276,7 +277,7 @@ fn note(out: &mut String, code: &str, name: &str) {
     );
 }
 
-/// The warnings and guards that are in sight, with what they mean.
+/// Returns a section that explains the warnings and guards that the page shows.
 fn explained(state: &State) -> String {
     let mut codes: BTreeMap<String, u32> = BTreeMap::new();
     for row in &state.rows {
@@ -302,7 +303,7 @@ fn explained(state: &State) -> String {
     table(&["Code", "Exchanges", "Meaning"], &rows)
 }
 
-/// A link to the page of the documents, or its name.
+/// Returns a link to the document about a warning or guard, or the document's name.
 fn documents(code: &str) -> String {
     let page = if code.starts_with("guard ") { "guards.md" } else { "troubleshooting.md#warnings" };
     if REPOSITORY.is_empty() {

@@ -1,8 +1,9 @@
-//! Meanings of warnings and guards on the page, from the core's table.
+//! Meanings of warnings and guards for the web page, from the core's table.
 
 use creole::observe::meanings::{GUARDS, WARNINGS};
 
-/// Returns the meaning of a warning, or of a guard as `guard NAME`; empty where it is not known.
+/// Returns the meaning of a warning, or of a guard written as `guard NAME`; empty if the code is
+/// unknown.
 pub(super) fn of(code: &str) -> &'static str {
     let (table, code) = match code.strip_prefix("guard ") {
         Some(guard) => (GUARDS, guard),

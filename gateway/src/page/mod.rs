@@ -1,8 +1,8 @@
 //! Web page at `/`, which shows what the gateway does now and has done recently.
 //!
-//! It has names and numbers, never a prompt, an answer, a tool's input or a key: all of it comes
-//! from reports, as the log's lines do. It is one answer with its style and its script in it, so
-//! that nothing else has to be served, and everything that is not in it is forbidden to it.
+//! The page has names and numbers, never a prompt, an answer, a tool's input or a key: all of it
+//! comes from reports, like the log lines. The page is one response that contains its style and
+//! script. So nothing else has to be served, and the page may load nothing else.
 
 pub(crate) mod board;
 mod escape;
@@ -26,11 +26,11 @@ use hyper::{HeaderMap, Method, Response, StatusCode};
 pub(crate) use board::Board;
 pub(crate) use events::{Events, Source};
 
-/// Text that a browser's person sees in place of the page.
+/// Text that the browser shows if the password for the page is missing or wrong.
 const NEEDS_KEY: &str = "This page needs one of the keys of clients: write it as the password.";
 
-/// Headers that proxies in front set: then the request is not of this machine, whatever its address
-/// says.
+/// Headers that proxies set. A request with such a header does not count as a request of this
+/// machine, whatever its address is.
 const FORWARDED: [&str; 7] = [
     "forwarded",
     "x-forwarded-for",
@@ -41,33 +41,33 @@ const FORWARDED: [&str; 7] = [
     "cf-connecting-ip",
 ];
 
-/// Part of the page that a request asks for.
+/// Resource of the web page that a request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
     Page,
     Events,
 }
 
-/// Right of a sender to read the page.
+/// Permission of a sender to read the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reader {
     Let,
-    /// The sender may read the page with a key, but sent none.
+    /// The sender may read the page with a client key, but sent none.
     WithoutKey,
     /// The sender is treated like any other client, and gets no page.
     Nobody,
 }
 
-/// Body of a response of the page.
+/// Body of a response to a request for the web page.
 #[derive(Debug)]
 pub(crate) enum Content {
     Whole(String),
-    /// The live part of the page.
+    /// Server-sent events that update the page.
     Events(Box<Events>),
 }
 
-/// Returns the answer to a request that wants the page; `None` if its sender gets what clients get.
-/// `let_in` is called if the sender may read the page.
+/// Returns the response to a request for the page; `None` if its sender is treated as an API
+/// client. `let_in` is called if the sender may read the page.
 pub(crate) fn respond(
     wanted: Wanted,
     source: Source,
@@ -106,8 +106,8 @@ pub(crate) fn respond(
     Some(response)
 }
 
-/// Returns the part of the page that a browser asks for, or `None` for a client's request. Clients
-/// that probe a base URL accept anything, or JSON.
+/// Returns the page's resource that a browser asks for, or `None` for a request of an API client.
+/// Clients that probe a base URL accept any content type, or JSON.
 pub(crate) fn wanted(head: &Parts) -> Option<Wanted> {
     if head.uri.path() != "/" || ![Method::GET, Method::HEAD].contains(&head.method) {
         return None;
@@ -137,7 +137,7 @@ fn reader(config: &Config, is_local: bool, headers: &HeaderMap, list: &[Header])
     if has_key { Reader::Let } else { Reader::WithoutKey }
 }
 
-/// Returns the password that a person wrote into the browser's own form.
+/// Returns the password from the browser's login dialog (HTTP Basic authentication).
 fn password(headers: &HeaderMap) -> Option<String> {
     let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
     let (scheme, encoded) = value.split_once(' ')?;
@@ -175,7 +175,7 @@ fn event_stream(events: Events) -> Response<Content> {
     response
 }
 
-/// Too many pages are open.
+/// Returns the response if too many pages are open.
 fn too_many() -> Response<Content> {
     let mut response = Response::new(Content::Whole(String::new()));
     *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;

@@ -1,5 +1,4 @@
-//! Small plots of the last exchanges: a bar for each, as SVG. What a bar says in full is in its
-//! title.
+//! Small bar charts of the last exchanges, as SVG. The title of each bar has its values in full.
 
 use std::fmt::Write as _;
 
@@ -7,13 +6,13 @@ use super::escape::escaped;
 use super::row::Row;
 use crate::log::figures;
 
-/// Bars in one plot.
+/// Maximum number of bars in one plot.
 const BARS_MAX: usize = 50;
 
 const WIDTH: f64 = 320.0;
 const HEIGHT: f64 = 72.0;
 
-/// A bar: the whole, the part of it that is drawn darker, and what it says.
+/// A bar of a plot: its value, the part of it that is drawn darker, and its title.
 struct Bar {
     whole: f64,
     part: f64,
@@ -21,7 +20,7 @@ struct Bar {
     title: String,
 }
 
-/// Draws all plots of the newest exchanges that went to an upstream.
+/// Returns all plots, as SVG, of the newest exchanges that went to an upstream.
 pub(super) fn plots<'r>(rows: impl DoubleEndedIterator<Item = &'r Row>) -> String {
     let mut rows: Vec<&Row> =
         rows.rev().filter(|row| !row.upstream.is_empty()).take(BARS_MAX).collect();

@@ -1,5 +1,5 @@
-//! Whether an upstream answers: it is asked for its models while somebody looks at the page, and at
-//! no other time.
+//! Health check of an upstream for the web page: the upstream is asked for its models, but only
+//! while a page is open.
 
 use std::time::Duration;
 
@@ -14,10 +14,10 @@ use crate::headers;
 use crate::log::figures;
 use crate::upstream::client::{self, Client};
 
-/// Maximum time to wait for an upstream's answer.
+/// Maximum time to wait for the response to a health check.
 const PROBE_TIME: Duration = Duration::from_secs(5);
 
-/// Asks once.
+/// Checks an upstream once.
 pub(crate) async fn ask(client: &Client, upstream: &Upstream) -> Answer {
     let uri = format!("{}{}/models", upstream.url, upstream.base_path).parse::<Uri>();
     let Ok(uri) = uri else { return Answer::Missing("its address cannot be used".to_owned()) };

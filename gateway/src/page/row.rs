@@ -1,4 +1,4 @@
-//! Rows of the page's exchanges: the names and numbers that are kept of each.
+//! Rows of the web page's list of exchanges: the names and numbers that are kept of each exchange.
 
 use creole::Millis;
 use creole::observe::log::{Level, Request, level};
@@ -6,16 +6,17 @@ use creole::observe::report::{Outcome, Report};
 
 use crate::log::figures::{self, Figures};
 
-/// Warnings kept of one exchange.
+/// Maximum number of warnings that are kept of one exchange.
 const WARNINGS_MAX: usize = 12;
 
-/// A finished exchange. Texts that strangers chose are cut and cleaned.
+/// A finished exchange in the page's list. Texts that clients or upstreams chose are shortened and
+/// cleaned.
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
     pub(crate) ended_at: Millis,
-    /// Name of the model, as the client wrote it; for requests without one, method and path.
+    /// Name of the model, as the client wrote it; for requests without a model, method and path.
     pub(crate) model: String,
-    /// The model that answered, where it is called otherwise.
+    /// Name of the model that answered, if it differs from `model`.
     pub(crate) served: String,
     pub(crate) upstream: String,
     pub(crate) client_key: String,
@@ -25,7 +26,7 @@ pub(crate) struct Row {
     /// Reason of a failure, in Creole's own words and the upstream's codes. The upstream's message
     /// may quote a prompt, and is left out.
     pub(crate) reason: String,
-    /// Id of a failed request, as the client and the log were told.
+    /// Id of a failed request, as in the client's error and in the log.
     pub(crate) request_id: String,
     pub(crate) figures: Figures,
     pub(crate) cached_tokens: u64,
@@ -37,7 +38,8 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// Makes the row of an exchange; `None` for a probe, of which nobody wants to see a thousand.
+    /// Returns the row of an exchange; `None` for a probe such as a health check, because a
+    /// thousand of them would hide the others.
     pub(crate) fn of(request: &Request, report: &Report, now: Millis) -> Option<Self> {
         let path = request.path.split(['?', '#']).next().unwrap_or_default();
         if matches!(path, "/" | "/api/hello") && report.outcome == Outcome::Answered {
@@ -76,21 +78,21 @@ impl Row {
         })
     }
 
-    /// Returns true if the exchange failed for whoever asked; a client that went away (499) is no
-    /// failure.
+    /// Returns true if the exchange failed for the client. A client that closed the connection
+    /// (499) does not count as a failure.
     pub(crate) fn is_failed(&self) -> bool {
         self.figures.status >= 400 && self.figures.status != 499
     }
 }
 
-/// An exchange that is not over.
+/// An exchange that is still running, in the page's list.
 #[derive(Clone, Debug)]
 pub(crate) struct Running {
     pub(crate) began: Millis,
     pub(crate) model: String,
     pub(crate) upstream: String,
     pub(crate) stream: bool,
-    /// Time from the exchange's beginning to the upstream's first content.
+    /// Time from the beginning of the exchange to the upstream's first content, in milliseconds.
     pub(crate) first_ms: Option<Millis>,
     pub(crate) chunks: u64,
     pub(crate) tool_calls: u32,

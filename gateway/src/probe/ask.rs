@@ -1,4 +1,4 @@
-//! A question to a server that may be there, and its answer.
+//! A request to a server that may not exist, with a time limit, and its response.
 
 use std::future::poll_fn;
 use std::time::Duration;
@@ -14,31 +14,31 @@ use crate::headers;
 use crate::upstream::client::{self, Client};
 use crate::upstream::decompress;
 
-/// Maximum number of bytes that are read of an answer: longer ones are no lists of models.
+/// Maximum number of bytes that are read of a response; no list of models is longer.
 const BYTES_MAX: usize = 16 << 20;
 
-/// A server's answer.
+/// Response of a server to a probe.
 #[derive(Debug, Default)]
 pub(crate) struct Got {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Vec<u8>,
-    /// True if the body broke off, or is too long.
+    /// True if the body broke off, or is longer than the maximum.
     pub(crate) is_cut: bool,
 }
 
-/// Reason for which no answer came.
+/// Reason for which no response came.
 #[derive(Debug)]
 pub(crate) enum NoAnswer {
-    /// The text is not a URL.
+    /// The given text is not a URL.
     NotUrl,
     /// The server could not be reached.
     Unreachable(Unreachable),
-    /// The answer did not come within this time.
+    /// The response did not come within this time.
     Late(Duration),
 }
 
-/// Asks a server, and reads its answer; both may take `patience` together.
+/// Sends a request to a server, and reads the response, within the time `patience`.
 pub(crate) async fn ask(
     client: &Client,
     method: Method,
@@ -74,8 +74,8 @@ pub(crate) async fn ask(
     tokio::time::timeout(patience, asked).await.unwrap_or(Err(NoAnswer::Late(patience)))
 }
 
-/// Asks a server with a key of the operator's, and returns the text of a good answer. With a body
-/// the method is `POST`.
+/// Sends a request with one of the operator's keys, and returns the body of a successful response.
+/// With a request body, the method is `POST`.
 pub(crate) async fn text(
     client: &Client,
     url: &str,
@@ -87,7 +87,7 @@ pub(crate) async fn text(
     Ok(String::from_utf8_lossy(&got.body).into_owned())
 }
 
-/// Asks a server as [`text`] does, and returns a good answer.
+/// Sends a request as [`text`] does, and returns the successful response.
 pub(crate) async fn good(
     client: &Client,
     url: &str,
@@ -114,7 +114,7 @@ pub(crate) async fn good(
     }
 }
 
-/// Describes a server that gave no answer, or not a good one, in words that follow its name.
+/// Describes a missing or unsuccessful response, in words that follow the server's name.
 fn problem(answered: &Result<Got, NoAnswer>) -> Problem {
     match answered {
         Err(NoAnswer::NotUrl) => Problem::new("not_url", "not a URL"),

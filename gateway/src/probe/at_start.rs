@@ -1,4 +1,5 @@
-//! The first two steps at the start of `creole serve`: beside what it does, and never in its way.
+//! Check of all upstreams at the start of `creole serve`. The check runs in the background and
+//! delays nothing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,10 +10,10 @@ use creole::config::Key;
 use super::look::{self, Looked};
 use crate::upstream::client::Client;
 
-/// Maximum time of each question.
+/// Maximum time of each request to an upstream.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Looks at each upstream, and says in one line of the log what is wrong.
+/// Checks each upstream, and writes a log line about each problem.
 pub(crate) fn look_at_all(client: &Client, config: &Arc<Config>) {
     for upstream in config.upstreams.values().cloned() {
         let client = client.clone();

@@ -1,27 +1,27 @@
-//! Guess of the kind of server that an upstream is, where nobody says it: by a vendor's address,
-//! else by what a list of models says of its server, else by the port.
+//! Guess of an upstream's kind of server, if the user names none: by a vendor's address, else by
+//! the list of models, else by the port.
 
 use creole::config::Address;
 use creole::profile::presets::Server;
 
 use crate::probe::private_network::is_in_private_network;
 
-/// A profile that nobody named.
+/// Guessed preset of an upstream: a set of defaults for one kind of server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Guess {
-    /// Name of the preset.
+    /// Name of the guessed preset.
     pub(crate) preset: &'static str,
-    /// Clue that told the preset, in words that follow "by".
+    /// Clue that led to the preset, as words that follow "by".
     pub(crate) by: &'static str,
 }
 
-/// Guesses the preset by a vendor's own address.
+/// Returns the preset of a vendor whose own address the URL has.
 pub(crate) fn by_address(url: &str) -> Option<Guess> {
     Server::of_vendor(url).map(|server| Guess { preset: server.preset, by: "its address" })
 }
 
-/// The preset of the server that wrote a list of models, by whom it names as the owner of one, or
-/// by the header `server` of the answer.
+/// Returns the preset of the server that sent a list of models. The clues are the owner that the
+/// list names, and the header `server`.
 pub(crate) fn preset_of_list(owner: &str, server: &str) -> Option<&'static str> {
     match (owner, server) {
         ("vllm", _) => Some("vllm"),
@@ -33,14 +33,13 @@ pub(crate) fn preset_of_list(owner: &str, server: &str) -> Option<&'static str> 
     }
 }
 
-/// Takes the preset that the list of models tells, if there is a list and it tells one; else
-/// guesses by the port.
+/// Returns the preset that the list of models shows, or else the preset for the port.
 pub(crate) fn by_list_or_port(url: &str, listed: Option<&'static str>) -> Option<Guess> {
     let of_list = listed.map(|preset| Guess { preset, by: "its list of models" });
     of_list.or_else(|| by_port(url))
 }
 
-/// Guesses the preset by a port that one kind of server alone has by custom. Any server may be at
+/// Returns the preset for a port that only one kind of server usually has. Any server may be at
 /// port 8000 or 8080.
 fn by_port(url: &str) -> Option<Guess> {
     let (_, port) = Address::parse(url).ok()?.authority.rsplit_once(':')?;

@@ -1,8 +1,8 @@
-//! The first two steps of a check: whether an upstream answers where it is said to be, and which
-//! models it lists.
+//! Check that an upstream answers at its URL, and which models it lists: the first two steps of
+//! `creole check`.
 //!
-//! A server without a list is no worse for that. So where the list is not found, other paths are
-//! asked for it, and then the path itself with an empty request: no model runs for that.
+//! A server without a list of models can still be used. So if the list is not found, other paths
+//! are tried. Last, an empty request is sent to the path of answers, for which no model runs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::headers;
 use crate::probe::private_network::is_in_private_network;
 use crate::upstream::client::Client;
 
-/// Paths that servers have before `/models`, the likely ones first.
+/// Usual base paths before `/models`, the most likely first.
 const BASES: [&str; 9] = [
     "/v1",
     "/openai/v1",
@@ -33,22 +33,22 @@ const BASES: [&str; 9] = [
     "",
 ];
 
-/// Key that clients send where nobody asks for one.
+/// Key that clients send if the server requires none.
 pub(crate) const PLACEHOLDER: &str = "local";
 
-/// Maximum time of each question: no model runs for them.
+/// Maximum time of each request of the check, for which no model runs.
 pub(crate) const LOOK_TIME: Duration = Duration::from_secs(10);
 
-/// Result of looking at an upstream.
+/// Result of checking an upstream.
 #[derive(Debug)]
 pub(crate) enum Looked {
     Models(List),
-    /// There is an API, without a list of models.
+    /// The upstream has an API, but no list of models.
     NoList,
     Wrong(Problem),
 }
 
-/// Asks an upstream for its models; each question may take `patience`.
+/// Checks an upstream and asks for its models. Each request may last `patience`.
 pub(crate) async fn look(client: &Client, upstream: &Upstream, patience: Duration) -> Looked {
     let place = Place { client, upstream, patience };
     let url = &upstream.url;
@@ -70,8 +70,8 @@ pub(crate) async fn look(client: &Client, upstream: &Upstream, patience: Duratio
     }
 }
 
-/// Looks at an upstream that gave no list of models. Returns what is wrong and what to do, or
-/// `None` if the upstream is right without a list.
+/// Checks an upstream that gave no list of models. Returns the problem, or `None` if the upstream
+/// is usable without a list.
 pub(crate) async fn what_is_wrong(client: &Client, upstream: &Upstream) -> Option<Problem> {
     match look(client, upstream, LOOK_TIME).await {
         Looked::Wrong(problem) => Some(problem),
@@ -79,13 +79,14 @@ pub(crate) async fn what_is_wrong(client: &Client, upstream: &Upstream) -> Optio
     }
 }
 
-/// The preset that the list of models tells. The start of the gateway waits for it.
+/// Returns the preset that the upstream's list of models shows. The gateway waits for this at its
+/// start, so the time is short.
 pub(crate) async fn preset_by_list(client: &Client, upstream: &Upstream) -> Option<&'static str> {
     const PATIENCE: Duration = Duration::from_secs(2);
     list(client, upstream, PATIENCE).await?.preset
 }
 
-/// The list of models where it is said to be, and nothing else.
+/// Returns the list of models at the configured path; no other path is tried.
 async fn list(client: &Client, upstream: &Upstream, patience: Duration) -> Option<List> {
     let place = Place { client, upstream, patience };
     match place.list(&upstream.url, &upstream.base_path).await {
@@ -94,25 +95,25 @@ async fn list(client: &Client, upstream: &Upstream, patience: Duration) -> Optio
     }
 }
 
-/// An upstream, and how to ask it.
+/// Upstream to check, with the means to send requests to it.
 struct Place<'a> {
     client: &'a Client,
     upstream: &'a Upstream,
     patience: Duration,
 }
 
-/// An answer to the question for models.
+/// Result of a request for the list of models.
 #[derive(Debug)]
 enum Answer {
     Models(List),
     Unreachable(Unreachable),
-    /// A server of TLS says that it was spoken to without.
+    /// The upstream speaks TLS, but the request was sent without TLS.
     Plain,
     Key(u16),
     Redirect(String),
     Failing(u16),
-    /// The server has no list at this path; holds the status of its answer, or 0 if it was not
-    /// asked.
+    /// The server has no list at this path. The value is the status of the response, or 0 if no
+    /// request was sent.
     Nothing(u16),
     Page,
 }
@@ -128,8 +129,8 @@ impl Place<'_> {
         }
     }
 
-    /// Explains why nothing could be asked. A server of TLS says little to those who do not speak
-    /// it, so the URL is also tried with the other scheme.
+    /// Explains why the upstream could not be reached. A TLS server gives no useful error to plain
+    /// HTTP, so the URL is also tried with the other scheme.
     async fn unreachable(&self, reason: &Unreachable) -> Problem {
         let url = &self.upstream.url;
         let is_odd = matches!(
@@ -151,8 +152,9 @@ impl Place<'_> {
         Problem::unreachable(url, reason)
     }
 
-    /// Whether a server is at the upstream's other scheme. The operator said nothing of that place:
-    /// it gets neither the key, nor a header or a path of the upstream.
+    /// Returns true if a server answers at the upstream's URL with the other scheme. The operator
+    /// did not configure this URL, so the request has no key, and no header or path of the
+    /// upstream.
     async fn answers_at(&self, other: &str) -> bool {
         match self.ask(Method::GET, &[other, "/"].concat(), Vec::new(), Bytes::new()).await {
             Ok(got) => !is_plain(&got.body),
@@ -172,8 +174,7 @@ impl Place<'_> {
         Problem::new("tls", format!("{url} speaks TLS: write https:// in place of http://"))
     }
 
-    /// Looks for a list at other paths, where this one has none: another may have one, or the
-    /// server has none at all.
+    /// Looks for a list of models at other base paths, after the configured path had none.
     async fn elsewhere(&self, answered: &str) -> Looked {
         let Upstream { url, base_path, .. } = self.upstream;
         let below = [base_path, "/v1"].concat();
@@ -196,8 +197,8 @@ impl Place<'_> {
         }
     }
 
-    /// Sends an empty request to the path of answers, and returns what is there; `None` if nothing
-    /// is.
+    /// Sends an empty request to the path of answers, and returns the kind of endpoint there;
+    /// `None` if there is none.
     async fn endpoint(&self) -> Option<Endpoint> {
         let (path, headers) = answer_head(self.upstream)?;
         let url = [&self.upstream.url, &*path].concat();
@@ -233,13 +234,14 @@ impl Place<'_> {
     }
 }
 
-/// Kind of what is at the path of answers: an API, or a status that asks for a key.
+/// Kind of endpoint at the path of answers: an API, or a response that requires a key.
 enum Endpoint {
     There,
     Key(u16),
 }
 
-/// Path and headers by which the core asks for the list, with another path before it.
+/// Returns the path and headers with which the core requests the list of models, for another base
+/// path.
 fn list_head(upstream: &Upstream, base: &str) -> Option<(String, Vec<Header>)> {
     let mut upstream = upstream.clone();
     base.clone_into(&mut upstream.base_path);
@@ -257,14 +259,14 @@ fn list_head(upstream: &Upstream, base: &str) -> Option<(String, Vec<Header>)> {
     Some((call.path, call.headers))
 }
 
-/// Path and headers by which the core asks for an answer.
+/// Returns the path and headers with which the core requests an answer.
 fn answer_head(upstream: &Upstream) -> Option<(String, Vec<Header>)> {
     let mut exchange = exchange(upstream.clone());
     let head = exchange.handle_request_head("POST", "/v1/messages", &client_headers());
     (head == RequestHead::Translate).then(|| exchange.early_head(upstream))
 }
 
-/// An exchange for this upstream alone.
+/// Returns an exchange whose configuration has only this upstream.
 fn exchange(upstream: Upstream) -> Exchange {
     let mut config = Config::default();
     config.upstreams.clear();
@@ -303,7 +305,8 @@ fn read(got: &Got) -> Answer {
     }
 }
 
-/// Returns true for what nginx and servers in Go say to plain HTTP on a port of TLS.
+/// Returns true if a body is the error of nginx, or of a server in Go, for plain HTTP on a TLS
+/// port.
 fn is_plain(body: &[u8]) -> bool {
     let text = String::from_utf8_lossy(body.get(..1024).unwrap_or(body));
     text.contains("HTTP request to an HTTPS server")

@@ -1,14 +1,14 @@
-//! Questions to an upstream outside of any exchange: whether it answers, which models it lists,
-//! what kind of server it is, and who runs it.
+//! Requests to an upstream outside of any exchange. They find out if the upstream answers, which
+//! models it lists, what kind of server it is, and who runs it.
 //!
 //! | file | what is in it |
 //! |---|---|
-//! | `look` | whether an upstream answers where it is said to be, and which models it lists |
-//! | `at_start` | looks at all upstreams at the start of the server |
-//! | `ask` | one question to a server that may be there |
-//! | `models` | models of a server: what it lists, and what it says of them elsewhere |
-//! | `this_machine` | search for a server of this machine that nobody named |
-//! | `places` | places that were looked at in vain |
+//! | `look` | check that an upstream answers at its URL, and which models it lists |
+//! | `at_start` | check of all upstreams when the server starts |
+//! | `ask` | one request to a server, with a time limit |
+//! | `models` | models of a server: its list, and details from other paths |
+//! | `this_machine` | search for a model server of this machine |
+//! | `places` | addresses where no server with the wanted model was found |
 //! | `problem` | problems of an upstream, and what to do |
 //! | `guess` | kind of a server, by its address, its list or its port |
 //! | `model_names` | names of models in a server's list |

@@ -1,19 +1,19 @@
-//! Names of models in a server's list: the one that was asked for, or those that a wrong one may
-//! stand for.
+//! Comparison of model names: the wanted name in a server's list, and the names that a misspelled
+//! name may mean.
 
-/// Minimum likeness of a name, from 0 to 1: names that are less alike are no help.
+/// Minimum similarity, from 0 to 1, for a name that is suggested instead of a wrong name.
 const ALIKE: f64 = 0.7;
 
-/// Maximum number of names that are given for a wrong one.
+/// Maximum number of names that are suggested instead of a wrong name.
 const NAMES_MAX: usize = 3;
 
-/// Whether a model of the list is the one that was asked for. Ollama calls `qwen3` also
-/// `qwen3:latest`.
+/// Returns true if a listed model is the wanted one. Ollama also calls `qwen3` `qwen3:latest`.
 pub(crate) fn is_same(listed: &str, wanted: &str) -> bool {
     listed == wanted || listed.strip_suffix(":latest") == Some(wanted)
 }
 
-/// The names that are most like `wrong`, the nearest first; the first of all where none is like it.
+/// Returns the names most similar to `wrong`, the most similar first. If no name is similar,
+/// returns the first name.
 pub(crate) fn closest<'n>(wrong: &str, names: &'n [String]) -> Vec<&'n str> {
     let wrong = wrong.to_lowercase();
     let mut scored: Vec<(f64, &str)> =
@@ -28,8 +28,8 @@ pub(crate) fn closest<'n>(wrong: &str, names: &'n [String]) -> Vec<&'n str> {
     alike
 }
 
-/// Returns the likeness of two names, from 0 to 1. People leave out the vendor before a name and
-/// the size behind it.
+/// Returns the similarity of two names, from 0 to 1. People often omit the vendor before a name and
+/// the size after it.
 fn likeness(wrong: &str, name: &str) -> f64 {
     let short = name.rsplit_once('/').map_or(name, |(_, short)| short);
     let contains = !wrong.is_empty() && (name.contains(wrong) || wrong.contains(short));

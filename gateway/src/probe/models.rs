@@ -1,4 +1,4 @@
-//! Models of a server: what it lists, which are loaded, and how long their windows are.
+//! Models of a server: which are listed, which are loaded, and the sizes of their context windows.
 
 use std::time::Duration;
 
@@ -11,26 +11,26 @@ use super::problem::Problem;
 use super::{ask, guess};
 use crate::upstream::client::Client;
 
-/// Longest name of a model.
+/// Maximum length of a model's name, in bytes.
 const NAME_BYTES_MAX: usize = 256;
 
-/// A model that a server lists.
+/// Model in a server's list of models.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Model {
     pub(crate) name: String,
-    /// Size of the context window in tokens, where the server says so.
+    /// Size of the context window in tokens, if the server states it.
     pub(crate) window: Option<u64>,
-    /// Maximum number of tokens of an answer, where the server says so.
+    /// Maximum number of tokens of an answer, if the server states it.
     pub(crate) output: Option<u64>,
-    /// True if the server says that the model is in memory.
+    /// True if the server states that the model is in memory.
     pub(crate) is_loaded: bool,
 }
 
-/// Models that a server lists.
+/// List of models that a server returned.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct List {
     pub(crate) models: Vec<Model>,
-    /// Preset of the server, by its own words.
+    /// Preset (kind of server), if the list shows it.
     pub(crate) preset: Option<&'static str>,
 }
 
@@ -44,13 +44,13 @@ pub(crate) fn names(models: &[Model]) -> Vec<String> {
     models.iter().map(|model| model.name.clone()).collect()
 }
 
-/// Finds a model by its name, if possible by its whole name.
+/// Finds a model by its name. An exact match is preferred to a name without `:latest`.
 pub(crate) fn named(models: &[Model], wanted: &str) -> Option<Model> {
     let whole = models.iter().find(|model| model.name == wanted);
     whole.or_else(|| models.iter().find(|model| is_same(&model.name, wanted))).cloned()
 }
 
-/// Says that a server does not list a model, and which names may be meant.
+/// Returns the message that a server does not list a model, with similar names that may be meant.
 pub(crate) fn lacks(place: &str, wanted: &str, models: &[Model]) -> String {
     let names = names(models);
     let near = match closest(wanted, &names) {
@@ -60,10 +60,10 @@ pub(crate) fn lacks(place: &str, wanted: &str, models: &[Model]) -> String {
     format!("{place} does not list {wanted}; {near}")
 }
 
-/// Asks a server for its models.
+/// Requests the list of models from a server.
 ///
 /// # Errors
-/// The server gave no list.
+/// The server returned no list.
 pub(crate) async fn list(
     client: &Client,
     base: &str,
@@ -75,7 +75,8 @@ pub(crate) async fn list(
         .ok_or_else(|| Problem::new("no_list", "its answer is no list of models"))
 }
 
-/// Adds what a kind of server says of its models elsewhere: which are loaded, with which window.
+/// Adds details of the models from other paths of the server: which models are loaded, and their
+/// context windows.
 pub(crate) async fn complete(client: &Client, preset: &str, address: &str, models: &mut [Model]) {
     const TIMEOUT: Duration = Duration::from_secs(1);
     let url = |path: &str| format!("{address}{path}");
@@ -106,7 +107,8 @@ pub(crate) async fn complete(client: &Client, preset: &str, address: &str, model
     }
 }
 
-/// Lets Ollama load a model, because only then it says how long the window is.
+/// Makes Ollama load a model, because Ollama reports the size of the context window only for loaded
+/// models.
 pub(crate) async fn load(client: &Client, address: &str, model: &mut Model) {
     const TIMEOUT: Duration = Duration::from_secs(120);
     let body = serde_json::json!({"model": model.name, "stream": false}).to_string();
@@ -128,7 +130,7 @@ fn note(models: &mut [Model], name: &str, window: Option<u64>) {
     }
 }
 
-/// Reads a list of models as the many servers write it.
+/// Reads a list of models in any of the forms that servers use.
 pub(crate) fn read(headers: &HeaderMap, body: &[u8]) -> Option<List> {
     // The last is Creole's own list.
     const WINDOW: &[&str] = &[
@@ -180,7 +182,7 @@ fn text_of(value: Option<&Value>) -> &str {
     value.and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The first of these members that is a number above 0.
+/// Returns the first of the members `keys` that is a number above 0.
 fn number(value: &Value, keys: &[&str]) -> Option<u64> {
     keys.iter().find_map(|key| value.get(key).and_then(Value::as_u64).filter(|found| *found > 0))
 }

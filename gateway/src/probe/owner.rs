@@ -1,5 +1,5 @@
-//! The owner of a server of this machine that was found rather than named: another user's would
-//! read every prompt.
+//! Owner of a model server on this machine that was found by a search. A server of another user
+//! would read every prompt, so it must not be used.
 //!
 //! Linux lists its listening sockets with their users in `/proc/net`. Other systems have no such
 //! file.
@@ -8,28 +8,28 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use creole::config::Address;
 
-/// The first user that is a person's.
+/// Lowest user id of a person; lower ids belong to services.
 const FIRST_PERSON: u32 = 1000;
 
-/// The users that systemd gives to services (`DynamicUser`).
+/// Range of user ids that systemd gives to services (`DynamicUser`).
 const DYNAMIC: std::ops::RangeInclusive<u32> = 61184..=65519;
 
-/// Reason for which a server that was found is not used.
+/// Message for a server that was found but is not used, because another user runs it.
 pub(crate) const ANOTHER_PERSONS: &str =
     "another user of this machine runs it; --upstream takes it all the same";
 
-/// The owner of a server.
+/// Owner of a model server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ServerOwner {
-    /// This user, a service of the machine, or a server of another machine.
+    /// Owner whose server may be used: this user, a service of the machine, or another machine.
     Usable,
-    /// Another person who uses this machine.
+    /// Owner whose server must not be used: another person with an account on this machine.
     AnotherPersons,
-    /// No listening socket is known at the address.
+    /// Unknown owner, because no listening socket is known at the address.
     Unknown,
 }
 
-/// Returns the owner of the server at a URL, without a path, that nobody named.
+/// Returns the owner of the server at a URL without a path that was found by a search.
 pub(crate) fn owner_of(url: &str) -> ServerOwner {
     let Ok(Address { authority, .. }) = Address::parse(url) else { return ServerOwner::Unknown };
     match authority.parse() {
@@ -38,7 +38,7 @@ pub(crate) fn owner_of(url: &str) -> ServerOwner {
     }
 }
 
-/// Returns the line for a server whose owner is unknown.
+/// Returns a line for the user about a server whose owner is unknown.
 pub(crate) fn unknown(url: &str) -> String {
     format!("{url}: this system does not tell which user runs it; --upstream names another server")
 }
@@ -63,7 +63,8 @@ fn of_listeners(_address: SocketAddr) -> ServerOwner {
     ServerOwner::Unknown
 }
 
-/// Returns the owner by the users of all sockets that listen at an address.
+/// Returns the owner from the users of all sockets that listen at an address. `own` is the id of
+/// this user.
 #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
 fn of_users(users: impl Iterator<Item = u32>, own: u32) -> ServerOwner {
     let mut whose = ServerOwner::Unknown;
@@ -76,7 +77,7 @@ fn of_users(users: impl Iterator<Item = u32>, own: u32) -> ServerOwner {
     whose
 }
 
-/// The users of the sockets that listen at an address, in a table of the kernel.
+/// Returns the users of the sockets that listen at an address, read from a table of the kernel.
 #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
 fn listeners(table: &str, address: SocketAddr) -> impl Iterator<Item = u32> {
     const LISTENS: &str = "0A";
@@ -94,8 +95,8 @@ fn listeners(table: &str, address: SocketAddr) -> impl Iterator<Item = u32> {
     })
 }
 
-/// Reads an address of the kernel's tables: words of 32 bits in the machine's order of bytes, as
-/// hexadecimal numbers.
+/// Reads an IP address from a table of the kernel: hexadecimal words of 32 bits, in the machine's
+/// byte order.
 #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
 fn ip(text: &str) -> Option<IpAddr> {
     let word = |at: usize| {

@@ -1,11 +1,12 @@
-//! Places where no server with the wanted model was found, for the error message.
+//! Addresses where no server with the wanted model was found, for the error message.
 
 use super::models::{self, Model};
 use crate::Failed;
 
 #[derive(Debug, Default)]
 pub(crate) struct Places {
-    /// Servers that answer, without the model that was asked for: what people most likely meant.
+    /// Servers that answer but do not list the wanted model; the user most likely meant one of
+    /// them.
     lacking: Vec<String>,
     others: Vec<String>,
 }
@@ -21,7 +22,7 @@ impl Places {
         self.lacking.push(models::lacks(place, wanted, models));
     }
 
-    /// Returns the error that lists the noted places. `nothing` is the advice to the user if no
+    /// Returns the error that lists the noted addresses. `nothing` is the advice to the user if no
     /// server answers at all.
     pub(crate) fn failed(self, nothing: &str) -> Failed {
         let others = self.others.join("\n  ");

@@ -1,15 +1,15 @@
-//! Whether an upstream is near: on this machine, or in a network that is not the internet's.
+//! Check that an upstream is on this machine, or in a private network.
 
 use std::net::IpAddr;
 
 use creole::config::Address;
 
-/// The ends of names that no public server has.
+/// Endings of host names that no public server has.
 const PRIVATE_ENDS: [&str; 6] =
     [".localhost", ".local", ".internal", ".lan", ".home.arpa", ".localdomain"];
 
-/// Whether a URL without TLS may be advised for it. To a public server, a key would go in clear
-/// text.
+/// Returns true if a URL leads to this machine or a private network. Only then a URL without TLS
+/// may be suggested, because a key would go to a public server in clear text.
 pub(crate) fn is_in_private_network(url: &str) -> bool {
     let Ok(Address { authority, .. }) = Address::parse(url) else { return false };
     let host = match authority.strip_prefix('[') {

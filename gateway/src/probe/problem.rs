@@ -1,4 +1,4 @@
-//! Problems of an upstream, each in one line that says what to do.
+//! Problems of an upstream, each described in one line with advice.
 
 use creole::Unreachable;
 use creole::config::{Key, Upstream};
@@ -6,7 +6,7 @@ use creole::profile::presets::Server;
 
 use crate::probe::private_network::is_in_private_network;
 
-/// Servers by the port on which they usually listen, with the command that starts them.
+/// Usual ports of model servers, with the command that starts each server.
 const USUAL_PORTS: [(&str, &str); 5] = [
     (":11434", "ollama serve"),
     (":1234", "lms server start"),
@@ -29,13 +29,13 @@ impl Problem {
         Self { code, text: text.into() }
     }
 
-    /// Returns true if there is a server that answers, if only with an error.
+    /// Returns true if there is a server that answers, even with an error.
     pub(crate) fn server_answers(&self) -> bool {
         const ANSWERS: [&str; 6] = ["no_key", "key", "path", "page", "redirect", "status"];
         ANSWERS.contains(&self.code)
     }
 
-    /// Describes an upstream to which no connection could be made.
+    /// Returns the problem of an upstream to which no connection could be made.
     pub(crate) fn unreachable(url: &str, reason: &Unreachable) -> Self {
         let words = reason.words();
         let host = url.split_once("://").map_or(url, |(_, host)| host);
@@ -100,7 +100,7 @@ impl Problem {
         }
     }
 
-    /// Describes an upstream that asks for a key, or refused the key it got.
+    /// Returns the problem of an upstream that requires a key, or refused the key it got.
     pub(crate) fn key(upstream: &Upstream, status: u16) -> Self {
         let url = &upstream.url;
         match upstream.key {
@@ -127,7 +127,8 @@ impl Problem {
         }
     }
 
-    /// The address answers, and there is no API at its path.
+    /// Returns the problem of an upstream that has no API at the configured path. `found` is
+    /// another path with an API, if any.
     pub(crate) fn path(upstream: &Upstream, answered: &str, found: Option<&str>) -> Self {
         let Upstream { url, base_path, .. } = upstream;
         let asked = format!("GET {base_path}/models is answered with {answered}");
@@ -144,7 +145,7 @@ impl Problem {
     }
 }
 
-/// Words for a web page in the text of a problem.
+/// Words that describe a web page in the text of a problem.
 pub(crate) const PAGE: &str = "a web page";
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Search for a server of this machine that nobody named.
+//! Search for a model server on this machine, if the user names none.
 
 use std::time::Duration;
 
@@ -12,17 +12,17 @@ use super::places::Places;
 use crate::Failed;
 use crate::upstream::client::Client;
 
-/// A server of this machine that is there answers at once.
+/// Maximum time to wait for a server on this machine; such a server answers at once.
 pub(crate) const LOCAL_TIMEOUT: Duration = Duration::from_millis(800);
 
-/// A server that a gateway could have as its upstream.
+/// Server that may become the upstream of a gateway.
 #[derive(Clone, Debug)]
 pub(crate) struct Candidate {
     pub(crate) preset: &'static str,
-    /// Scheme, host and port.
+    /// Scheme, host and port of the server.
     pub(crate) address: String,
     pub(crate) base_path: String,
-    /// The variable with its key.
+    /// Name of the environment variable with the server's key, if any.
     pub(crate) key: Option<String>,
 }
 
@@ -36,21 +36,21 @@ impl Candidate {
         }
     }
 
-    /// Returns the URL before the paths of the API.
+    /// Returns the URL before the paths of the API: address and base path.
     pub(crate) fn base(&self) -> String {
         format!("{}{}", self.address, self.base_path)
     }
 
-    /// Sets the kind of server by its list of models. Another server can be at a port that
-    /// only by custom is vLLM's or llama.cpp's.
+    /// Sets the kind of server from its list of models. A server at the usual port of vLLM or
+    /// llama.cpp may be another one.
     pub(crate) fn learn(&mut self, list: &List) {
         let guess = guess::by_list_or_port(&self.address, list.preset);
         self.preset = guess.map_or("default", |guess| guess.preset);
     }
 }
 
-/// Finds the first server of this machine that lists models, or this one: its base URL, and what is
-/// said of it.
+/// Finds the first server on this machine that lists models, or the model `model`. Returns its base
+/// URL, and lines about the search for the user.
 pub(crate) async fn find(
     client: &Client,
     model: Option<&str>,
@@ -67,8 +67,8 @@ pub(crate) async fn find(
     Ok((base, said))
 }
 
-/// Finds the first server of this machine that lists models, or this one, in the order of
-/// [`SERVERS`]; and what is said of the others.
+/// Finds the first server on this machine that lists models, or the model `model`, in the order of
+/// [`SERVERS`]. Notes the other servers in `looked`.
 pub(crate) async fn answering(
     client: &Client,
     model: Option<&str>,
@@ -115,7 +115,7 @@ pub(crate) async fn answering(
     (taken, others)
 }
 
-/// Returns a line about a server whose owner is unknown.
+/// Returns a line for the user about a server whose owner is unknown; `None` for a known owner.
 pub(crate) fn owner_note(url: &str, whose: ServerOwner) -> Option<String> {
     (whose == ServerOwner::Unknown).then(|| owner::unknown(url))
 }

@@ -1,11 +1,11 @@
-//! The memory that all requests hold together, `buffered_bytes_max`: the core's [`creole::Budget`]
-//! behind one lock.
+//! Limit on the memory that all requests hold together, `buffered_bytes_max`: the core's
+//! [`creole::Budget`] behind a lock.
 //!
-//! Counted are each exchange and its head, the client's body while it is collected, the translated
-//! request until the upstream answers, the judge's as well, what is kept of an answer (a whole one,
-//! an event that is not complete, calls that wait), an answer that its client has not read, and
-//! heads that are not complete. A stream that flows holds no more than its sockets do, and its
-//! client's pace slows its upstream.
+//! Memory that counts: each exchange and its head; the client's body while it is collected; the
+//! translated request until the upstream answers; the judge's request. Of an answer, these parts
+//! count: a whole answer, an incomplete event, delayed tool calls, and bytes that the client has
+//! not read yet. Incomplete heads count as well. A stream that flows holds no more than its sockets
+//! do, and a slow client slows its upstream.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,17 +15,18 @@ use creole::{Holding, Millis, Owner};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// Most memory of an exchange beside its bodies: its state, its tasks and buffers.
+/// Maximum memory of an exchange, without its bodies: its state, its tasks and its buffers.
 const EXCHANGE_BYTES: usize = 16 << 10;
 
-/// Steps in which the memory of an exchange is counted: the lock is rarely taken for small growths.
+/// Divisor: the memory of an exchange is counted in steps of this part, so that small growths
+/// rarely need the lock.
 const STEPS_OF_EXCHANGE: usize = 4;
 
-/// Memory of all requests.
+/// Budget of memory, in bytes, for all requests of this process.
 #[derive(Debug)]
 pub(crate) struct Budget {
     shared: Mutex<Shared>,
-    /// Bytes that each exchange takes for itself.
+    /// Number of bytes that are counted for each exchange, without its bodies.
     exchange: usize,
     step: usize,
     began: Instant,
@@ -34,18 +35,19 @@ pub(crate) struct Budget {
 #[derive(Debug)]
 struct Shared {
     core: creole::Budget,
-    /// Requests without a whole body, and the signal that one of them is given up.
+    /// Requests with an incomplete body, each with the signal that the request was evicted.
     incomplete: BTreeMap<Holding, Arc<Notify>>,
 }
 
-/// Part of the memory of a request; freed when it is dropped.
+/// Share of a request's memory, in bytes. The memory is freed when the value is dropped.
 #[derive(Debug)]
 pub(crate) struct Held {
     request: Arc<Request>,
     bytes: usize,
 }
 
-/// A request in the budget. It ends with the last part of its memory.
+/// A request that is registered in the budget. The request ends when the last `Held` part of its
+/// memory is dropped.
 #[derive(Debug)]
 struct Request {
     budget: Arc<Budget>,
@@ -56,9 +58,9 @@ struct Request {
 
 #[derive(Debug, Default)]
 struct Amount {
-    /// Sum of all parts.
+    /// Sum of the bytes of all parts of a request.
     bytes: usize,
-    /// Bytes that the budget counts: the sum, rounded up to a step.
+    /// Number of bytes that the budget counts: the sum of the parts, rounded up to a step.
     counted: usize,
 }
 
@@ -78,14 +80,14 @@ impl Budget {
         })
     }
 
-    /// Begins a request that is let in and holds nothing yet. `given_up` is notified when others
-    /// get its memory.
+    /// Registers an authenticated request that holds no memory yet. `given_up` is notified if the
+    /// request is evicted for others.
     pub(crate) fn begin(self: &Arc<Self>, owner: Owner, given_up: Arc<Notify>) -> Held {
         self.begin_by(creole::Budget::begin, owner, given_up)
     }
 
-    /// Begins a request that is not let in, or not yet: nobody is given up for it, and it is given
-    /// up before others.
+    /// Registers a request that is not authenticated, or not yet. No authenticated request is
+    /// evicted for its memory, and it is evicted before authenticated requests.
     pub(crate) fn begin_stranger(self: &Arc<Self>, owner: Owner, given_up: Arc<Notify>) -> Held {
         self.begin_by(creole::Budget::begin_stranger, owner, given_up)
     }
@@ -105,7 +107,8 @@ impl Budget {
         Held { request: Arc::new(Request { budget, holding, amount, given_up }), bytes: 0 }
     }
 
-    /// Returns the bytes that each exchange takes for itself, with as much of its answer.
+    /// Returns the number of bytes that count for each exchange. An answer of up to the same size
+    /// is included and does not count separately.
     pub(crate) fn exchange(&self) -> usize {
         self.exchange
     }
@@ -128,8 +131,8 @@ impl Budget {
 }
 
 impl Request {
-    /// Changes the size of one part. Returns false if there is not so much memory, and then nothing
-    /// changed.
+    /// Changes the size of one part of the request's memory. Returns false if there is not enough
+    /// memory; the size then stays as it was.
     fn change(&self, before: usize, after: usize) -> bool {
         let mut amount = locked(&self.amount);
         let bytes = amount.bytes.saturating_sub(before).saturating_add(after);
@@ -151,13 +154,14 @@ impl Drop for Request {
 }
 
 impl Held {
-    /// Takes `bytes` more. Returns false if there are not so many.
+    /// Adds `bytes` bytes to the held memory. Returns false if there is not enough memory.
     #[must_use]
     pub(crate) fn grow(&mut self, bytes: usize) -> bool {
         self.set(self.bytes.saturating_add(bytes))
     }
 
-    /// Holds so much from now on. Returns false if there is not so much, and then nothing changed.
+    /// Sets the number of held bytes. Returns false if there is not enough memory; the number then
+    /// stays as it was.
     #[must_use]
     pub(crate) fn set(&mut self, bytes: usize) -> bool {
         let is_set = bytes == self.bytes || self.request.change(self.bytes, bytes);
@@ -167,28 +171,29 @@ impl Held {
         is_set
     }
 
-    /// Frees everything.
+    /// Frees all bytes that this part holds.
     pub(crate) fn release(&mut self) {
         let _ = self.set(0);
     }
 
-    /// Returns the bytes of an answer that are held by the exchange itself.
+    /// Returns the number of bytes of an answer that need not be counted, because the exchange's
+    /// own memory covers them.
     pub(crate) fn free(&self) -> usize {
         self.request.budget.exchange
     }
 
-    /// Returns another part of the same request, which holds nothing yet.
+    /// Returns another part of the same request's memory, which holds no bytes yet.
     pub(crate) fn part(&self) -> Self {
         Self { request: Arc::clone(&self.request), bytes: 0 }
     }
 
-    /// Moves what is held to another part.
+    /// Moves the held bytes into a new part.
     pub(crate) fn take(&mut self) -> Self {
         let bytes = std::mem::take(&mut self.bytes);
         Self { request: Arc::clone(&self.request), bytes }
     }
 
-    /// Holds what is held for as long as somebody has these bytes.
+    /// Returns `bytes` as `Bytes` that hold this part's memory until their last copy is dropped.
     pub(crate) fn with(&mut self, bytes: Vec<u8>) -> Bytes {
         if self.bytes == 0 {
             return bytes.into();
@@ -196,7 +201,7 @@ impl Held {
         Bytes::from_owner(Owned { bytes, _held: self.take() })
     }
 
-    /// Notes that the body of the request is whole: the request is not given up any more.
+    /// Notes that the body of the request is complete: the request cannot be evicted any more.
     pub(crate) fn complete(&self) {
         let holding = self.request.holding;
         let mut shared = locked(&self.request.budget.shared);
@@ -204,12 +209,13 @@ impl Held {
         shared.incomplete.remove(&holding);
     }
 
-    /// Notes that the answer to the request begins: its owner's share does not limit it any more.
+    /// Notes that the answer to the request begins: the share of the request's owner does not limit
+    /// the request any more.
     pub(crate) fn begin_answer(&self) {
         locked(&self.request.budget.shared).core.begin_answer(self.request.holding);
     }
 
-    /// Waits until the request is given up for others.
+    /// Waits until the request is evicted to give its memory to others.
     pub(crate) async fn given_up(&self) {
         self.request.given_up.notified().await;
     }
@@ -221,7 +227,7 @@ impl Drop for Held {
     }
 }
 
-/// Bytes that are held until they are dropped.
+/// Bytes whose memory counts in the budget until they are dropped.
 struct Owned {
     bytes: Vec<u8>,
     _held: Held,

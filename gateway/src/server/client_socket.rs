@@ -1,4 +1,4 @@
-//! Sockets of clients: counts the bytes that wait for the rest of a head.
+//! Reading half of a client's socket, which counts the bytes of incomplete request heads.
 
 use std::io;
 use std::pin::Pin;
@@ -10,20 +10,20 @@ use tokio::io::{AsyncRead, ReadBuf};
 use crate::server::budget::{Budget, Held};
 use crate::server::connections::Client;
 
-/// The reading half of a client's socket.
+/// Reading half of a client's socket. Bytes that belong to no complete head are counted.
 #[derive(Debug)]
 pub(crate) struct ClientSocket<S> {
     stream: S,
     client: Arc<Client>,
     budget: Arc<Budget>,
-    /// Number of bytes that came since the last request, up to the largest head.
+    /// Number of bytes that arrived since the last request, up to the maximum size of a head.
     unanswered: usize,
-    /// Number of requests until then.
+    /// Number of requests when `unanswered` was last reset.
     requests: u64,
     head_max: usize,
-    /// True if bytes came since the reader had time to begin the requests in them.
+    /// True if bytes arrived since hyper last had time to begin the requests in them.
     has_come: bool,
-    /// Memory of a head that is not complete, where it is more than that of an exchange.
+    /// Memory of an incomplete head, if the head is larger than the memory of an exchange.
     held: Option<Held>,
 }
 
@@ -38,8 +38,8 @@ impl<S> ClientSocket<S> {
         Self { stream, client, budget, unanswered, requests, head_max, has_come, held }
     }
 
-    /// Counts what came and belongs to no request. To be called before more is read: one read may
-    /// bring a whole head.
+    /// Counts the bytes that arrived and belong to no request. Must be called before each read,
+    /// because one read may deliver a whole head.
     fn poll_count(&mut self, context: &Context<'_>) -> Poll<io::Result<()>> {
         let (requests, _) = self.client.requests();
         if requests != self.requests {
@@ -65,8 +65,8 @@ impl<S> ClientSocket<S> {
         Poll::Ready(Err(io::Error::from(io::ErrorKind::OutOfMemory)))
     }
 
-    /// Notes bytes that came. What comes while a request is answered is its body, which counts
-    /// there.
+    /// Notes bytes that arrived. Bytes that arrive during a request are its body, whose memory is
+    /// counted elsewhere.
     fn note(&mut self, bytes: &[u8]) {
         if !self.client.requests().1 && !is_kept_nowhere(bytes) {
             self.unanswered = self.unanswered.saturating_add(bytes.len()).min(self.head_max);
@@ -75,8 +75,9 @@ impl<S> ClientSocket<S> {
     }
 }
 
-/// Returns true if the bytes are whole frames of HTTP/2 that belong to no head: an idle client
-/// answers pings for hours. In a head of HTTP/1 no byte is 0, as the first of such a frame is.
+/// Returns true if the bytes are whole HTTP/2 frames that belong to no head, such as the answers to
+/// pings of an idle client. A head of HTTP/1 cannot be mistaken for a frame, because a frame begins
+/// with a zero byte.
 fn is_kept_nowhere(mut bytes: &[u8]) -> bool {
     const PRIORITY: u8 = 2;
     const RST_STREAM: u8 = 3;

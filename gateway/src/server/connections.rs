@@ -1,12 +1,15 @@
-//! Limit of connections. Where there is no place for one more, one without a request that was let
-//! in is closed: the oldest stranger where strangers have more than their part of all places, else
-//! the oldest one of the first [`Class`]. So a client with a key that keeps all places takes from
-//! nobody the time to send a head. A request that was refused, or is not let in yet, raises no
-//! class. Where all have requests, an upload is closed once a request of the new connection is let
-//! in.
+//! Limit on the number of client connections. If the limit is reached, a new connection closes an
+//! old one without an authenticated request in flight.
 //!
-//! The system's limit of descriptors is for clients and upstreams together. Each client may need a
-//! connection to an upstream, so that clients get half of them.
+//! If strangers (connections that never had an authenticated request) have more than their part of
+//! all connections, the oldest stranger is closed. Otherwise the oldest connection of the first
+//! [`Class`] is closed. So a client with a key that keeps all connections busy cannot prevent
+//! others from sending a head. A request that was refused, or is not authenticated yet, does not
+//! change the class. If all connections have requests, a connection with an upload is closed once a
+//! request of the new connection is authenticated.
+//!
+//! The system's limit on file descriptors covers both clients and upstreams. Each client may need a
+//! connection to an upstream, so clients get half of the descriptors.
 
 use std::collections::BTreeMap;
 use std::ops::{RangeBounds, RangeFrom};
@@ -20,48 +23,49 @@ use tokio::time::sleep;
 
 use crate::server::budget::{Budget, Held};
 
-/// Maximum number of clients' connections, however many descriptors there are: each has buffers.
+/// Maximum number of client connections, whatever the number of file descriptors: each connection
+/// has buffers.
 const CLIENTS_MAX: usize = 8192;
 
-/// Part of all places that strangers have for themselves.
+/// Divisor: strangers may keep at least this part of all client connections.
 const STRANGERS_PART: usize = 8;
 
-/// Descriptors for the log, the listeners, and what opens files for a moment.
+/// Number of file descriptors for the log, the listeners, and files that are opened briefly.
 const OWN_FILES: usize = 32;
 
-/// Descriptors of a thread: its queue of events, and what wakes it.
+/// Number of file descriptors of one thread: for its event queue and its wake-up signal.
 const FILES_OF_THREAD: usize = 4;
 
-/// Time between two looks at a connection. A new connection may take as long to send a request's
-/// head.
+/// Interval between two checks of a connection. A new connection has the same time to send the head
+/// of a request.
 const LOOK_INTERVAL: Duration = Duration::from_secs(30);
 
-/// Looks until an answer that its client does not take is given up: five minutes. A laptop that
-/// sleeps for longer has lost its stream anyway.
+/// Number of checks after which an answer that the client does not read is given up: five minutes.
+/// The stream of a laptop that sleeps longer is lost anyway.
 const UNREAD_LOOKS_MAX: u32 = 10;
 
-/// Maximum number of small answers in flight that are part of a connection's own memory: the budget
-/// counts the others.
+/// Maximum number of small answers in flight that count as memory of the connection itself. The
+/// budget counts further answers.
 const SMALL_ANSWERS_MAX: usize = 64;
 
-/// Maximum size of the body of a small answer.
+/// Maximum size, in bytes, of the body of a small answer.
 const SMALL_ANSWER_BYTES: usize = 4 << 10;
 
-/// Memory of an answer beside its body, as a part of that of an exchange: its head, its stream, and
-/// its task.
+/// Divisor: an answer without its body needs this part of an exchange's memory, for its head, its
+/// stream and its task.
 const ANSWER_PART: usize = 4;
 
-/// Maximum number of bodies of one connection that pass at the pace of their upstream. They leave
-/// half of HTTP/2's window to the bodies of other streams, even if no upstream takes them.
+/// Maximum number of bodies of one connection that are passed on at the speed of their upstream.
+/// They leave half of the HTTP/2 window to other streams, even if no upstream reads them.
 pub(crate) const PASSING_MAX: usize = 8;
 
-/// State of an answer of which hyper has asked for more, and which has no more yet.
+/// Value of `looks` if hyper asked for the next chunk of an answer and no chunk was ready.
 const TAKEN: u32 = u32::MAX;
 
-/// Number of connections, and their limits.
+/// Limit on client connections, and the connections that are open.
 #[derive(Debug)]
 pub(crate) struct Connections {
-    /// Maximum number of clients' connections.
+    /// Maximum number of open client connections.
     clients_max: usize,
     clients: Mutex<Clients>,
 }
@@ -69,94 +73,97 @@ pub(crate) struct Connections {
 #[derive(Debug, Default)]
 struct Clients {
     open: usize,
-    /// Connections that may be closed, in the order in which they are.
+    /// Connections that may be closed for others, in the order in which they are closed.
     closable: BTreeMap<Place, Arc<Notify>>,
-    /// Number of times at which a connection got a place.
+    /// Counter from which connections get the second part of their `Place`, so that positions are
+    /// ordered by time.
     count: u64,
 }
 
-/// Class of a connection that may be closed for others; the first class goes first where strangers
-/// are few.
+/// Class of a connection that may be closed for others. Connections of the first class are closed
+/// first, unless there are many strangers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Class {
-    /// Requests have been let in, and none of them is in flight.
+    /// The connection had authenticated requests, and none of them is in flight.
     Idle,
-    /// No request has been let in until now.
+    /// The connection never had an authenticated request.
     Stranger,
-    /// Requests that were let in are in flight, and none of their bodies is whole.
+    /// Authenticated requests are in flight on the connection, and none of their bodies is
+    /// complete.
     Uploading,
 }
 
-/// Class of a connection, and the number of the time at which it got this place.
+/// Position of a connection in the closing order: its class, and a number that rises with time.
 type Place = (Class, u64);
 
-/// Places of connections with uploads.
+/// Range of the positions of connections with uploads.
 const UPLOADS: RangeFrom<Place> = (Class::Uploading, 0)..;
 
-/// Progress of a request in flight.
+/// Progress of a request that is in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Stage {
-    /// The head has come. Nobody knows yet who sent it, or it was refused.
+    /// The head has arrived. The client is not authenticated yet, or the request was refused.
     Begun,
-    /// The client may come in, and its body is still to come.
+    /// The client is authenticated, and the request's body is incomplete.
     LetIn,
-    /// The client may come in, and its body is whole.
+    /// The client is authenticated, and the request's body is complete.
     Whole,
 }
 
-/// A client's connection; it counts until this is dropped.
+/// An open client connection. It counts as open until this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Client {
     all: Arc<Connections>,
-    /// Owner of requests without a client's key.
+    /// Owner, in the memory budget, of the connection's requests without a client key.
     pub(crate) owner: Owner,
     state: Mutex<State>,
-    /// Signal that closes the connection, unless a request that was let in and whose body is whole
-    /// is in flight.
+    /// Signal to close the connection, unless an authenticated request with a complete body is in
+    /// flight.
     pub(crate) close: Arc<Notify>,
-    /// Signal that others need the memory of refusals and of unfinished heads: closes the
-    /// connection unless a request that was let in is in flight.
+    /// Signal that others need the memory of refusals and incomplete heads. Closes the connection
+    /// unless an authenticated request is in flight.
     pub(crate) yields: Arc<Notify>,
-    /// Permits for bodies that pass at the pace of their upstream.
+    /// Permits for bodies that are passed on at the speed of their upstream.
     pub(crate) passing: Arc<Semaphore>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// Number of all requests until now.
+    /// Number of all requests that the connection has had.
     begun: u64,
-    /// Requests in flight, by number.
+    /// Requests in flight, by number, with the number of checks since their last chunk.
     requests: BTreeMap<u64, Arc<AtomicU32>>,
-    /// Number of requests in flight that were let in and whose bodies are not whole.
+    /// Number of authenticated requests in flight whose bodies are incomplete.
     uploads: usize,
-    /// Number of requests in flight that were let in and whose bodies are whole.
+    /// Number of authenticated requests in flight whose bodies are complete.
     whole: usize,
-    /// Number of small answers in flight that the budget does not count.
+    /// Number of small answers in flight that the memory budget does not count.
     small_answers: usize,
     place: Option<Place>,
-    /// True if no connection was closed for this one, because all had requests.
+    /// True if no other connection was closed for this connection, because all had requests in
+    /// flight.
     owes_place: bool,
 }
 
-/// A request of a client, until the last piece of its answer has left.
+/// A request of a client, until the last chunk of its answer has been written.
 #[derive(Debug)]
 pub(crate) struct Busy {
     pub(crate) client: Arc<Client>,
     number: u64,
-    /// Looks since a piece of the answer was given to hyper, or [`TAKEN`].
+    /// Number of checks since hyper got a chunk of the answer, or [`TAKEN`].
     looks: Arc<AtomicU32>,
     stage: Stage,
     memory: Memory,
 }
 
-/// Place of the memory of an answer in flight.
+/// Holder of the memory of an answer in flight.
 #[derive(Debug)]
 enum Memory {
-    /// Memory of an exchange, or none: there is no answer yet.
+    /// The memory belongs to an exchange, or there is no answer yet.
     Elsewhere,
-    /// Memory of the connection itself, with other small answers.
+    /// The memory belongs to the connection itself, together with other small answers.
     Connection,
-    /// Memory that the budget counts.
+    /// The memory is counted in the budget.
     Budget(#[expect(dead_code, reason = "it is held until it is dropped")] Held),
 }
 
@@ -165,7 +172,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Connections {
-    /// Returns limits for as many connections as this process may have descriptors for.
+    /// Returns limits that fit the number of file descriptors that this process may have.
     pub(crate) fn of_system(threads: usize) -> Arc<Self> {
         let own = OWN_FILES.saturating_add(threads.saturating_mul(FILES_OF_THREAD));
         let max = files_max().saturating_sub(own).max(2);
@@ -176,14 +183,14 @@ impl Connections {
         Arc::new(Self { clients_max, clients: Mutex::default() })
     }
 
-    /// Returns the maximum number of clients' connections.
+    /// Returns the maximum number of client connections.
     pub(crate) fn clients_max(&self) -> usize {
         self.clients_max
     }
 
-    /// Gives a new connection its place. If there are too many, another one is closed, now or
-    /// later; `None` where each of them has a request in flight that was let in and whose body is
-    /// whole.
+    /// Registers a new connection. If there are too many, another connection is closed, now or
+    /// later. Returns `None` if every connection has an authenticated request with a complete body
+    /// in flight.
     pub(crate) fn client(self: &Arc<Self>) -> Option<Arc<Client>> {
         let mut clients = locked(&self.clients);
         let is_full = clients.open >= self.clients_max;
@@ -205,13 +212,13 @@ impl Connections {
         }))
     }
 
-    /// Closes the first connection without a request in flight that was let in. Returns false if
+    /// Closes the first connection that has no authenticated request in flight. Returns false if
     /// there is none.
     pub(crate) fn close_one(&self) -> bool {
         locked(&self.clients).close_one(self.strangers_max())
     }
 
-    /// Returns the number of strangers above which one of them goes first.
+    /// Returns the number of strangers above which a stranger is closed first.
     fn strangers_max(&self) -> usize {
         (self.clients_max / STRANGERS_PART).max(1)
     }
@@ -240,7 +247,7 @@ impl Clients {
 }
 
 impl Client {
-    /// Begins a request, whose client may not be let in.
+    /// Registers a request, whose client is not authenticated yet.
     pub(crate) fn begin(self: &Arc<Self>) -> Busy {
         let mut state = locked(&self.state);
         state.begun = state.begun.saturating_add(1);
@@ -250,8 +257,8 @@ impl Client {
         Busy { client: Arc::clone(self), number, looks, stage, memory }
     }
 
-    /// Gives the connection, which has had a request that was let in, its place among those that
-    /// may be closed.
+    /// Updates the position in the closing order of this connection, which has had an authenticated
+    /// request.
     fn settle(&self, state: &mut State) {
         let mut clients = locked(&self.all.clients);
         if let Some(place) = state.place.take() {
@@ -266,13 +273,13 @@ impl Client {
         }
     }
 
-    /// Returns the number of all requests until now, and true if there is one in flight.
+    /// Returns the number of all requests of the connection, and true if a request is in flight.
     pub(crate) fn requests(&self) -> (u64, bool) {
         let state = locked(&self.state);
         (state.begun, !state.requests.is_empty())
     }
 
-    /// Waits until the connection is to be closed, and returns the reason.
+    /// Waits until the connection has to be closed, and returns the reason.
     pub(crate) async fn ended(&self) -> &'static str {
         loop {
             tokio::select! {
@@ -300,8 +307,8 @@ impl Client {
     }
 }
 
-/// Looks at an answer. Returns true if the client has taken nothing of it for too long: in a stream
-/// of HTTP/2 that does not show at the socket.
+/// Checks an answer. Returns true if the client has read no chunk of the answer for too long; in an
+/// HTTP/2 stream the socket does not show that.
 fn is_unread(looks: &Arc<AtomicU32>) -> bool {
     let next = |looks: u32| (looks != TAKEN).then(|| looks.saturating_add(1));
     let before = looks.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
@@ -309,8 +316,8 @@ fn is_unread(looks: &Arc<AtomicU32>) -> bool {
 }
 
 impl Busy {
-    /// Notes that the request was let in, or that its body is whole, too: then the connection is
-    /// not closed for others until the answer has left.
+    /// Notes that the request is authenticated, or also has a complete body. A connection with such
+    /// a complete request is not closed for others until the answer has been written.
     pub(crate) fn reach(&mut self, stage: Stage) {
         if stage > self.stage {
             self.set_stage(stage);
@@ -332,8 +339,8 @@ impl Busy {
         }
     }
 
-    /// Counts an answer whose memory is not an exchange's. Returns false if there is not so much
-    /// memory. Where others need it later, the connection is closed if it may be.
+    /// Counts the memory of an answer without an exchange. Returns false if there is not enough
+    /// memory. If others need the memory later, the connection is closed unless it must stay.
     #[must_use]
     pub(crate) fn count_answer(&mut self, body_bytes: usize, budget: &Arc<Budget>) -> bool {
         let mut state = locked(&self.client.state);
@@ -357,7 +364,7 @@ impl Busy {
         is_counted
     }
 
-    /// Notes whether hyper was given a piece of the answer, or waits for one.
+    /// Notes if hyper got a chunk of the answer, or waits for a chunk.
     pub(crate) fn set_given(&self, is_given: bool) {
         self.looks.store(if is_given { 0 } else { TAKEN }, Ordering::Relaxed);
     }
@@ -387,9 +394,9 @@ impl Drop for Client {
     }
 }
 
-/// Returns the number of descriptors that this process may have, and raises it where it is low. The
-/// system's default is for programs of long ago, and each may raise it as far as its operator
-/// allows.
+/// Returns the number of file descriptors that this process may have, and raises the limit if it is
+/// low. The system's default is for programs of long ago; a process may raise it as far as its
+/// operator allows.
 #[cfg(unix)]
 fn files_max() -> usize {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -406,7 +413,8 @@ fn files_max() -> usize {
     usize::try_from(limit).unwrap_or(usize::MAX)
 }
 
-/// Number of descriptors wanted for all clients, and for the streams of their HTTP/2 connections.
+/// Number of file descriptors wanted for all clients, and for the streams of their HTTP/2
+/// connections.
 #[cfg(unix)]
 const FILES_WANTED: u64 = 65_536;
 

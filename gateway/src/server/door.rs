@@ -1,4 +1,5 @@
-//! Flags of a server: where it listens, whom it serves, and where people see what it does.
+//! Command-line flags of a server: the address to listen on, the permitted callers, and the page
+//! and log.
 
 use std::path::PathBuf;
 
@@ -52,7 +53,7 @@ pub(crate) struct View {
 }
 
 impl Door {
-    /// Returns the flags of a server for this machine alone.
+    /// Returns the flags of a server that only this machine can reach.
     pub(crate) fn local(listen: String, shutdown_timeout: u64) -> Self {
         Self {
             listen,
@@ -67,7 +68,7 @@ impl Door {
     }
 }
 
-/// Reads an address to listen on, which the host may not have.
+/// Checks an address to listen on. The machine need not have the address.
 pub(crate) fn address(text: &str) -> Result<String, &'static str> {
     match text.rsplit_once(':') {
         Some((host, port)) if !host.is_empty() && port.parse::<u16>().is_ok() => {
@@ -77,8 +78,8 @@ pub(crate) fn address(text: &str) -> Result<String, &'static str> {
     }
 }
 
-/// A name as `Host` has it before its port. Another text would fit no request, and nobody would be
-/// told.
+/// Checks a host name for the flag: a name as in `Host`, without its port. Any other text would
+/// match no request, and the user would not notice.
 fn host(text: &str) -> Result<String, &'static str> {
     let is_letter =
         |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');

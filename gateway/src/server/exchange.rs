@@ -1,7 +1,8 @@
-//! An exchange while it lives; it is counted, and written to the log, when it ends.
+//! An exchange while it runs. At its end the exchange is counted in the metrics and written to the
+//! log.
 //!
-//! That happens when the value is dropped, whoever drops it: the service when it has answered, or
-//! hyper when the client has gone. So there is exactly one line for each request.
+//! The end is the drop of this value, by the service when it has answered, or by hyper when the
+//! client has gone. So each request has exactly one log line.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,8 +15,8 @@ use crate::server::budget::Held;
 use crate::server::load::Counted;
 use crate::server::records::Records;
 
-/// Interval at which an exchange reports its progress to the page: a report is a copy of many
-/// texts.
+/// Minimum interval between two reports of an exchange's progress to the web page, because a report
+/// copies many texts.
 const SHOW_INTERVAL: Duration = Duration::from_millis(250);
 
 #[derive(Debug)]
@@ -24,13 +25,13 @@ pub(crate) struct Live {
     pub(crate) clock: Clock,
     pub(crate) request: Request,
     records: Arc<Records>,
-    /// The exchange's in the records.
+    /// Number of the exchange in the metrics, the log and the web page.
     number: u64,
-    /// Time of the last report to the page, and whether there was content then.
+    /// Time of the last report to the web page, and true if there was content by then.
     shown: Option<(Instant, bool)>,
-    /// Time spent inside the exchange, reported as its translation time.
+    /// Time spent inside the exchange's functions, which is reported as translation time.
     spent: Duration,
-    /// Memory of the exchange and of its client's head, once the head is let in.
+    /// Memory of the exchange and of its client's head, once the client is authenticated.
     pub(crate) held: Option<Held>,
     _counted: Counted,
 }
@@ -67,7 +68,7 @@ impl Live {
         }
     }
 
-    /// Calls what translates, and measures it.
+    /// Calls a function that translates, and adds its duration to the translation time.
     pub(crate) fn timed<R>(&mut self, call: impl FnOnce(&mut Exchange) -> R) -> R {
         let began = Instant::now();
         let result = call(&mut self.exchange);
@@ -83,14 +84,14 @@ impl Live {
         result
     }
 
-    /// Tells the page how far the exchange is.
+    /// Reports the progress of the exchange to the web page.
     pub(crate) fn show(&self) {
         if let Some(board) = &self.records.board {
             board.show(self.number, &self.request, &self.exchange.report());
         }
     }
 
-    /// Waits until the exchange wants [`Exchange::handle_timeout`] to be called.
+    /// Waits for the time at which [`Exchange::handle_timeout`] must be called.
     pub(crate) async fn timeout(&self) {
         match self.exchange.poll_timeout() {
             Some(at) => tokio::time::sleep_until(self.clock.instant(at)).await,

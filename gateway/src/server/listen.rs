@@ -1,4 +1,4 @@
-//! `creole serve`: listens, serves, and stops without cutting streams.
+//! The server of `creole serve`: listens, serves clients, and stops without cutting streams.
 
 use std::convert::Infallible;
 use std::fs::File;
@@ -45,14 +45,15 @@ use crate::upstream::call::Caller;
 use crate::upstream::client;
 use crate::upstream::fetch_limits::FetchLimits;
 
-/// Pause after `accept` failed. For want of file descriptors it fails at once, again and again,
-/// until some are free.
+/// Pause after `accept` failed. Without free file descriptors, `accept` fails again at once until
+/// some are closed.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Connections for metrics at one time.
+/// Maximum number of connections to the metrics address at one time.
 const METRICS_CONNECTIONS_MAX: usize = 64;
 
-/// Serves until it is asked to stop. `ready` gets its address, as soon as clients can connect.
+/// Serves clients until the process is asked to stop. Calls `ready` with the server's address, as
+/// soon as clients can connect.
 pub(crate) fn run_with(
     door: &Door,
     config: Config,
@@ -75,8 +76,8 @@ pub(crate) fn run_with(
     served
 }
 
-/// Opens the file of the log. Each line is put at the end, wherever that is by then: a file that
-/// was truncated meanwhile begins anew.
+/// Opens the log file for appending. Each line is written to the current end, so a file that was
+/// truncated meanwhile begins anew.
 fn log_file(path: &Path) -> Result<File, Failed> {
     let mut options = File::options();
     options.append(true).create(true);
@@ -87,7 +88,8 @@ fn log_file(path: &Path) -> Result<File, Failed> {
 }
 
 /// # Errors
-/// At this address, an upstream would be the gateway itself, or would be paid for whoever comes.
+/// Returns an error if, at this address, an upstream would be the gateway itself, or every caller
+/// could use the operator's upstream key.
 fn check_address(config: &Config, address: SocketAddr, door: &Door) -> Result<(), Failed> {
     let own = config.upstreams.values().find(|upstream| client::is_own(&upstream.url, address));
     if let Some(upstream) = own {
@@ -168,8 +170,8 @@ fn serve(
     ended
 }
 
-/// Gives connections to the workers until the process is asked to stop, and then waits for their
-/// end, so many seconds at most.
+/// Hands new connections to the workers until the process is asked to stop. Then waits for the end
+/// of open connections, for a limited time.
 async fn accept(
     listener: TcpListener,
     workers: &Workers,
@@ -222,8 +224,8 @@ async fn accept(
     }
 }
 
-/// Waits after `accept` failed, and closes one connection without a request where descriptors are
-/// what is missing. One at a time, because each frees its descriptor a little later.
+/// Waits after `accept` failed. If file descriptors ran out, closes one connection without a
+/// request; only one, because its descriptor is freed a little later.
 async fn make_room(error: &io::Error, clients: &Connections) {
     // Other errors are of the one connection that was to be accepted.
     if client::is_out_of_files(error) {
@@ -232,7 +234,7 @@ async fn make_room(error: &io::Error, clients: &Connections) {
     tokio::time::sleep(ACCEPT_PAUSE).await;
 }
 
-/// An upstream whose key everyone could use who reaches an address.
+/// Returns an upstream whose key everybody who can reach an address could use without a client key.
 fn exposed(config: &Config, address: SocketAddr, allow_anyone: bool) -> Option<&Upstream> {
     if allow_anyone || !config.client_keys.is_empty() || is_loopback(address) {
         return None;
@@ -240,12 +242,13 @@ fn exposed(config: &Config, address: SocketAddr, allow_anyone: bool) -> Option<&
     config.upstreams.values().find(|upstream| upstream.has_secrets())
 }
 
-/// Whether only this machine reaches an address.
+/// Returns true if only this machine can reach an address.
 fn is_loopback(address: SocketAddr) -> bool {
     address.ip().to_canonical().is_loopback()
 }
 
-/// Whether somebody may read the page: beyond loopback, with a key alone.
+/// Returns true if anybody may read the web page: on a loopback address everyone, elsewhere only
+/// with a client key.
 fn is_read(config: &Config, address: SocketAddr) -> bool {
     !config.client_keys.is_empty() || is_loopback(address)
 }
@@ -257,7 +260,7 @@ async fn listen(flag: &str, on: &str) -> Result<(TcpListener, SocketAddr), Faile
     Ok((listener, address))
 }
 
-/// Explains why there is no server at the address that a flag names.
+/// Returns the error for an address, named by the flag `flag`, at which the gateway cannot listen.
 pub(crate) fn cannot_listen(flag: &str, on: &str, error: &io::Error) -> Failed {
     let mut reason = format!("cannot listen on {on}: {error}");
     if let (io::ErrorKind::AddrInUse, Some((host, _))) = (error.kind(), on.rsplit_once(':')) {
@@ -266,7 +269,7 @@ pub(crate) fn cannot_listen(flag: &str, on: &str, error: &io::Error) -> Failed {
     Failed::Run(reason)
 }
 
-/// `/metrics` and nothing else, for as long as the gateway runs.
+/// Serves `/metrics`, and no other path, while the gateway runs.
 async fn serve_metrics(listener: TcpListener, records: Arc<Records>, callers: Arc<Callers>) {
     let clients = Connections::new(METRICS_CONNECTIONS_MAX);
     let mut failed = RateLimit::default();

@@ -1,14 +1,14 @@
-//! Load of each of the threads that serve connections.
+//! Load of each thread that serves connections.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Load of a worker: its connections, and what is asked on them. A connection may be idle, or have
-/// a thousand streams.
+/// Load of a worker thread: the number of its connections and of the requests on them. A connection
+/// may be idle, or have a thousand streams.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Load(Arc<AtomicUsize>);
 
-/// Unit of a worker's load, counted for as long as this value lives.
+/// Unit of a worker's load. The unit counts until this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Counted(Load);
 

@@ -1,24 +1,24 @@
-//! The server that clients connect to: connections, requests, and the answers on their way back.
+//! Server to which clients connect: connections, requests, and the responses to them.
 //!
 //! | file | what is in it |
 //! |---|---|
-//! | `door` | flags: where it listens, and whom it serves |
+//! | `door` | flags: the address to listen on, and the permitted callers |
 //! | `listen` | listens, accepts connections, and stops without cutting streams |
 //! | `workers` | threads that serve connections |
 //! | `connections` | limit of connections, and requests in flight on each |
-//! | `client_socket` | sockets of clients, whose unfinished heads count |
+//! | `client_socket` | sockets of clients, with the count of bytes of unfinished heads |
 //! | `service` | one request, from its head to the head of its answer |
 //! | `exchange` | an exchange while it lives, counted and logged at its end |
 //! | `request_body`, `response_body` | the client's body, and the answer's |
 //! | `reply` | responses with a body that is known as a whole |
 //! | `watched_body` | detection of clients that stop reading |
 //! | `passthrough` | requests that go to an upstream unchanged |
-//! | `origin` | rules for who may speak to the gateway |
+//! | `origin` | check of callers against foreign web pages |
 //! | `budget` | memory of all requests |
 //! | `offload` | threads for long translations |
 //! | `load` | load of each worker |
 //! | `records` | records of exchanges in metrics, log and page |
-//! | `ready` | address of the server, as people and scripts are told of it |
+//! | `ready` | address of the server, as it is printed for people and scripts |
 //! | `signals` | signals that end the process |
 
 pub(crate) mod budget;

@@ -1,8 +1,8 @@
-//! Threads for translations: short ones run on the thread that serves the connection, long ones on
-//! threads of their own, so that no stream waits for them.
+//! Threads for translations. Short translations run on the thread that serves the connection. Long
+//! translations run on separate threads, so that no stream waits for them.
 //!
-//! A translation takes up to eight times its body's memory. Large bodies take turns, and the others
-//! are as many at one time as there are threads, so that this memory is bounded by numbers.
+//! A translation needs up to eight times its body's memory. At most a quarter of the threads
+//! translate large bodies at one time, so that this memory is bounded.
 
 use std::io;
 use std::num::NonZero;
@@ -12,34 +12,35 @@ use tokio::sync::Semaphore;
 
 use crate::thread_pool::Pool;
 
-/// Size from which a body is translated on another thread: a hundred kilobytes of calls take some
-/// milliseconds.
+/// Size, in bytes, from which a body is translated on another thread: a hundred kilobytes of tool
+/// calls need some milliseconds.
 pub(crate) const APART_BYTES: usize = 64 << 10;
 
-/// Size from which bodies take turns, because their translations take much memory.
+/// Size, in bytes, from which bodies wait for one of few permits, because their translation needs
+/// much memory.
 const LARGE_BYTES: usize = 2 << 20;
 
-/// Below this size a body takes no turn on the thread of its connection: it is done sooner than the
-/// turn.
+/// Size, in bytes, below which a body is translated at once on the connection's thread, without
+/// waiting for other translations.
 const TURN_BYTES: usize = 4 << 10;
 
-/// Maximum number of threads, whatever the number of processors: each may have a body of
-/// [`LARGE_BYTES`].
+/// Maximum number of translation threads, whatever the number of processors: each may work on a
+/// body of [`LARGE_BYTES`].
 const THREADS_MAX: usize = 8;
 
-/// The threads for long translations, which all workers share.
+/// Threads for long translations, shared by all workers.
 #[derive(Clone, Debug)]
 pub(crate) struct Apart {
     pool: Pool,
     large: Arc<Semaphore>,
 }
 
-/// The translations of one worker.
+/// Runs the translations of one worker.
 #[derive(Debug)]
 pub(crate) struct Translations {
     apart: Apart,
-    /// Turn to translate on this thread: one translation for each time that the thread looks at its
-    /// sockets.
+    /// Permit to translate on the worker's own thread: one translation for each time that the
+    /// thread polls its sockets.
     turn: Semaphore,
 }
 
@@ -53,7 +54,7 @@ impl Apart {
         Ok(Self { pool, large: Arc::new(Semaphore::new(threads.div_ceil(4))) })
     }
 
-    /// Does a long job with so many bytes on another thread.
+    /// Runs a long job on another thread. `bytes` is the size of the translated body.
     pub(crate) async fn run<R: Send + 'static>(
         &self,
         bytes: usize,
@@ -79,7 +80,7 @@ impl Translations {
         Self { apart, turn: Semaphore::new(1) }
     }
 
-    /// Translates `bytes` bytes, here or on another thread.
+    /// Translates `bytes` bytes, on this thread or on another one.
     pub(crate) async fn run<R: Send + 'static>(
         &self,
         bytes: usize,
@@ -98,7 +99,7 @@ impl Translations {
         }
     }
 
-    /// Returns the threads of long translations, for callers that poll a translation as a future.
+    /// Returns the threads for long translations, for callers that poll a translation as a future.
     pub(crate) fn apart(&self) -> &Apart {
         &self.apart
     }

@@ -1,5 +1,5 @@
-//! Rules for who may speak to a gateway: the core's [`creole::callers`], by the address that the
-//! gateway listens at.
+//! Check of callers against foreign web pages: the core's [`creole::callers`], applied to the
+//! address at which the gateway listens.
 
 use std::net::SocketAddr;
 
@@ -9,22 +9,22 @@ use hyper::http::request::Parts;
 pub(crate) struct Callers(creole::callers::Callers);
 
 impl Callers {
-    /// Makes the rules of an address where clients ask. `has_keys`: clients have keys; proxies and
-    /// clusters then call the address by any name.
+    /// Returns the check for the address of clients. If `has_keys` is true, clients have keys, and
+    /// proxies and clusters may call the address by any name.
     pub(crate) fn new(address: SocketAddr, hosts: &[String], has_keys: bool) -> Self {
         let is_loopback = address.ip().to_canonical().is_loopback();
         let local = is_loopback || (!hosts.is_empty() && !has_keys);
         Self(creole::callers::Callers::new(local, hosts))
     }
 
-    /// Makes the rules of an address that has only metrics. `hosts` are the names that clients use
-    /// for the other address: who collects metrics uses names of its own.
+    /// Returns the check for the address of the metrics. `hosts` are the names of the address of
+    /// clients; programs that collect metrics may use other names.
     pub(crate) fn of_metrics(address: SocketAddr, hosts: &[String]) -> Self {
         let local = address.ip().to_canonical().is_loopback();
         Self(creole::callers::Callers::new(local, hosts))
     }
 
-    /// Returns why a request is not answered, or `None` if it is answered.
+    /// Returns the reason for which a request is refused, or `None` if it is served.
     pub(crate) fn refuse(&self, head: &Parts) -> Option<&'static str> {
         let headers = head.headers.iter().map(|(name, value)| (name.as_str(), value.to_str().ok()));
         self.0.refuse(head.uri.authority().map(|authority| authority.as_str()), headers)

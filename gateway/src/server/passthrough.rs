@@ -1,5 +1,5 @@
-//! Paths that are not Creole's: `/v1/*` goes to the first upstream as it is, with that upstream's
-//! key; nothing else is served.
+//! Requests for paths that Creole does not translate: `/v1/*` is passed unchanged to the first
+//! upstream, with that upstream's key. Any other path is not found.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::server::response_body::Body;
 use crate::upstream::client::{self, Client};
 use crate::upstream::paced_body::Paced;
 
-/// A request for another path, which goes to an upstream as it is.
+/// A request for an untranslated path, which is passed on to an upstream unchanged.
 pub(crate) struct Passing {
     pub(crate) live: Live,
     pub(crate) held: Held,
@@ -28,7 +28,7 @@ pub(crate) struct Passing {
     pub(crate) body: Incoming,
 }
 
-/// Sends a request on to the first upstream, and returns the answer as the client gets it.
+/// Sends a request on to the first upstream, and returns the response for the client.
 pub(crate) async fn pass(
     config: &Config,
     client: &Client,
@@ -100,7 +100,7 @@ pub(crate) async fn pass(
     }
 }
 
-/// Returns an upstream's answer as its client gets it.
+/// Converts an upstream's response to the response for the client.
 fn passed(response: Response<Incoming>, upstream: String, mut live: Live) -> Response<Body> {
     live.request.passed = Some((response.status().as_u16(), upstream));
     live.show();

@@ -1,17 +1,17 @@
-//! Address of the server that runs, as people and scripts are told of it.
+//! Address of the running server, as it is printed for people and scripts.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-/// The gateway, as soon as clients can connect.
+/// Address of a gateway to which clients can connect.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ready {
     pub(crate) address: SocketAddr,
-    /// Whether somebody may read the page for browsers.
+    /// True if the page for browsers can be read at this address.
     pub(crate) has_page: bool,
 }
 
 impl Ready {
-    /// Returns a paragraph with the address of the page; empty where there is no page.
+    /// Returns a paragraph with the address of the page; empty if the page is off.
     pub(crate) fn page(&self) -> String {
         let address = reachable(self.address);
         match self.has_page {
@@ -25,8 +25,8 @@ pub(crate) fn listening(address: SocketAddr) -> String {
     format!("listening on http://{address}\n")
 }
 
-/// Returns the address at which this machine reaches a gateway, also if the gateway listens
-/// everywhere.
+/// Returns the address at which this machine can reach a gateway, even if the gateway listens on
+/// all addresses.
 pub(crate) fn reachable(address: SocketAddr) -> SocketAddr {
     match address.ip().is_unspecified() {
         true => SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), address.port()),

@@ -1,4 +1,4 @@
-//! Records of exchanges: in the metrics, in the log and on the page.
+//! Records of exchanges: in the metrics, in the log and on the web page.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -26,19 +26,19 @@ impl Records {
         Self { metrics: Metrics::new(), board, format, refused: Mutex::default() }
     }
 
-    /// Returns a number for an exchange that begins.
+    /// Returns a number for an exchange that begins, for the web page.
     pub(crate) fn begin(&self) -> u64 {
         self.board.as_ref().map_or(0, |board| board.begin())
     }
 
-    /// Closes the page's board when the gateway stops.
+    /// Stops the updates of the web page when the gateway stops.
     pub(crate) fn close(&self) {
         if let Some(board) = &self.board {
             board.close();
         }
     }
 
-    /// Records an exchange that is over.
+    /// Records a finished exchange in the metrics, in the log and on the web page.
     pub(crate) fn end(
         &self,
         number: u64,

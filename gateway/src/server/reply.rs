@@ -1,5 +1,5 @@
-//! Responses with a body that is known as a whole: replies of exchanges that have ended, and
-//! answers to `HEAD`.
+//! Responses whose whole body is known before the head is sent: replies of finished exchanges, and
+//! responses to `HEAD`.
 
 use creole::Failure;
 use hyper::Response;
@@ -10,13 +10,15 @@ use crate::server::exchange::Live;
 use crate::server::response_body::Body;
 
 impl Live {
-    /// The answer to a failure before the head.
+    /// Ends the exchange with a failure, and returns the error response. The head must not have
+    /// been sent.
     pub(crate) fn fail(&mut self, failure: Failure) -> Response<Body> {
         self.exchange.handle_failure(failure, self.clock.now());
         self.reply()
     }
 
-    /// Returns the answer of an exchange that has ended, which is held until it has left.
+    /// Returns the reply of a finished exchange. Its memory counts until the reply has been
+    /// written.
     pub(crate) fn reply(&mut self) -> Response<Body> {
         let reply = self.exchange.poll_reply().unwrap_or_default();
         let body = match &mut self.held {
@@ -31,8 +33,8 @@ impl Live {
     }
 }
 
-/// Takes the body out of an answer to `HEAD` where the body is known as a whole. hyper leaves it
-/// out in HTTP/1 alone; in HTTP/2 clients take one for an error of the protocol.
+/// Removes the body from a response to `HEAD`, if the whole body is known. hyper does so only in
+/// HTTP/1; in HTTP/2, clients treat a body as a protocol error.
 pub(crate) fn without_body(mut response: Response<Body>) -> Response<Body> {
     if let Body::Whole(bytes) = response.body_mut()
         && !bytes.is_empty()

@@ -1,7 +1,7 @@
-//! A client's body, while it is collected: how large it may be, and how slowly it may come. A
-//! refused one is read on.
+//! Collection of a client's request body: maximum size, minimum rate, and the reading of refused
+//! bodies.
 //!
-//! The core's [`Pace`] says when a body is too slow.
+//! The core's [`Pace`] decides if a body is too slow.
 
 use std::time::Duration;
 
@@ -20,11 +20,11 @@ use crate::clock::Clock;
 use crate::server::budget::Held;
 use crate::server::connections::Busy;
 
-/// Time for which a refused body is read.
+/// Time for which a refused body is still read.
 const DISCARD_TIME: Duration = Duration::from_secs(2);
 
-/// Collects a body, whose memory is taken from the budget. It ends at once where others get its
-/// memory.
+/// Collects a body in memory from the budget. Fails at once if the request is evicted to give its
+/// memory to others.
 pub(crate) async fn collect<B>(
     body: &mut B,
     settings: &Settings,
@@ -62,16 +62,16 @@ where
     }
 }
 
-/// Reads on in a refused body, unless its client waits for `100 Continue` and sends nothing.
+/// Reads and discards a refused body, unless its client waits for `100 Continue` and sends no body.
 pub(crate) fn discard_sent(head: &Parts, body: Incoming, busy: &Busy) {
     if !head.headers.contains_key(EXPECT) {
         discard(head.version, body, busy);
     }
 }
 
-/// Reads on in a refused body for a short time, and keeps nothing of it. The answer does not wait
-/// for that. HTTP/2 resets the stream behind the answer. HTTP/1 closes the connection, which can
-/// destroy the answer while the client writes.
+/// Reads and discards a refused body for a short time, while the answer is sent. HTTP/2 resets the
+/// stream after the answer. HTTP/1 closes the connection, which can destroy the answer if the
+/// client still writes.
 pub(crate) fn discard(version: Version, mut body: Incoming, busy: &Busy) {
     if version < Version::HTTP_2 && !body.is_end_stream() {
         // Behind the answer, the body would count as the next head.

@@ -1,9 +1,9 @@
-//! The bodies of responses.
+//! Bodies of responses to clients: translated, passed on, or whole.
 //!
-//! A translated answer is pulled by the client's connection: when that can take more, the next
-//! piece of the upstream is read, translated and given away as one write. There is no queue between
-//! the two sides, so a slow client slows its upstream, and dropping the body drops the upstream's
-//! connection.
+//! The client's connection pulls a translated answer. Whenever the connection can take more, the
+//! next chunk of the upstream is read, translated and returned as one write. There is no queue
+//! between the two sides. So a slow client slows its upstream, and dropping the body drops the
+//! upstream's connection.
 //!
 //! ```text
 //!  client's connection ──poll_frame──▶ Answering ──poll_frame──▶ upstream's body
@@ -34,31 +34,32 @@ use crate::server::offload::{APART_BYTES, Apart};
 use crate::upstream::call::{Caller, Sent};
 use crate::upstream::decompress::{self, Broken};
 
-/// Time to wait for the end of an upstream's body when the client has everything. Most servers send
-/// it in a packet of its own after `[DONE]`, and a connection whose body was not read to its end
-/// cannot serve again.
+/// Time to wait for the end of an upstream's body when the client has the whole answer. Most
+/// servers send the end in a separate packet after `[DONE]`, and a connection can be reused only if
+/// its body was read to the end.
 const ENDING: Duration = Duration::from_millis(100);
 
-/// Size from which bytes that wait for their client are counted. A stream that flows gives smaller
-/// ones.
+/// Size, in bytes, from which output that waits for the client counts as memory. A stream that
+/// flows has smaller chunks.
 const GIVEN_BYTES: usize = 128 << 10;
 
-/// Largest piece of a whole answer: from the next one on, hyper shows that the client takes them.
+/// Maximum size, in bytes, of a chunk of a whole answer. Several chunks are needed, because hyper
+/// asks for the next chunk only if the client reads.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// An event of this size takes long to translate.
+/// Size, in bytes, from which an event takes long to translate.
 const EVENT_BYTES: usize = 1 << 20;
 
-/// The body of a response.
+/// Body of a response to a client.
 #[derive(Debug)]
 pub(crate) enum Body {
-    /// Body that is known as a whole.
+    /// Body that is completely known before the head is sent.
     Whole(Bytes),
-    /// Body that is translated as the upstream sends it.
+    /// Body that is translated while the upstream sends it.
     Translated(Box<Answering>),
-    /// Body of the upstream, passed on as it is.
+    /// Body of the upstream, passed on unchanged.
     Passed { upstream: Incoming, live: Box<Live> },
-    /// The live part of the page.
+    /// Server-sent events that update the gateway's web page.
     Events(Box<Events>),
 }
 
@@ -68,48 +69,49 @@ impl Body {
     }
 }
 
-/// Outcome of an upstream's response.
+/// Result of handling an upstream's response.
 #[derive(Debug)]
 pub(crate) enum Answered {
-    /// The response for the client.
+    /// Response for the client.
     Response(Response<Body>),
-    /// A call is due, with what is held for the exchange.
+    /// Another upstream call is due, with the memory of the exchange.
     Due(Box<Live>, Held),
 }
 
-/// Input of an exchange: a piece of the upstream's answer, its end, a timeout or a failure.
+/// Input of an exchange: a chunk of the upstream's answer, its end, a timeout or a failure.
 enum Event {
     Piece(Bytes),
     End(End),
-    /// The time of its timer has come.
+    /// The exchange's timer has expired.
     Due,
     Failed(Failure),
 }
 
-/// State that a translation on another thread gives back.
+/// State that a translation on another thread returns.
 struct Done {
     live: Live,
     held: Held,
-    /// A call to be sent.
+    /// Upstream call that must be sent now.
     call: Option<Call>,
 }
 
 type Running = Pin<Box<dyn Future<Output = Done> + Send>>;
 
-/// An answer that is being translated.
+/// A response body that is translated while the upstream sends it.
 pub(crate) struct Answering {
-    /// `None` while another thread translates.
+    /// The exchange; `None` while another thread translates.
     live: Option<Live>,
     running: Option<Running>,
     apart: Apart,
     caller: Arc<Caller>,
-    /// A call of which the head has not come, though the client has its own.
+    /// An upstream call whose response head has not arrived, although the client already has its
+    /// own head.
     sent: Option<Sent>,
-    /// The size of its body.
+    /// Size, in bytes, of the body of the call `sent`.
     sent_bytes: usize,
-    /// `None` once it is over.
+    /// Body of the upstream's response; `None` once it has ended.
     upstream: Option<decompress::Answer>,
-    /// Memory held for what is kept of the answer, and for the client's body.
+    /// Memory of the kept part of the answer, and of the client's request body.
     held: Held,
     timer: Pin<Box<Sleep>>,
     out: Vec<u8>,
@@ -138,7 +140,8 @@ impl Answering {
         }
     }
 
-    /// Waits for the head of the answer to a call of so many bytes, while the client gets pings.
+    /// Waits for the response head of an upstream call with a body of `sent_bytes` bytes, while the
+    /// client gets pings.
     pub(crate) fn waiting(self, sent: Sent, sent_bytes: usize) -> Self {
         Self { sent: Some(sent), sent_bytes, ..self }
     }
@@ -147,8 +150,8 @@ impl Answering {
         self.live.as_ref().is_some_and(|live| live.exchange.is_ended())
     }
 
-    /// Reads until the exchange gives the head, or wants to call again. The rest follows as the
-    /// body.
+    /// Handles events until the exchange has a head for the client, or another call is due. Later
+    /// events produce the body.
     pub(crate) async fn respond(mut self) -> Answered {
         loop {
             std::future::poll_fn(|context| self.poll_step(context)).await;
@@ -163,7 +166,7 @@ impl Answering {
         }
     }
 
-    /// Begins the response. The rest follows as the body.
+    /// Returns the response with its head. Later events produce its body.
     pub(crate) fn begin(mut self, head: Head) -> Response<Body> {
         self.held.begin_answer();
         self.settle();
@@ -175,8 +178,8 @@ impl Answering {
         headers::response(head, body)
     }
 
-    /// Does something with the exchange that takes so many bytes, and sends the call that it gives.
-    /// Returns false if another thread does it.
+    /// Runs `work` on the exchange, and sends the upstream call that results. `bytes` is the size
+    /// of the translated input. Returns false if another thread does the work.
     fn work(
         &mut self,
         mut live: Live,
@@ -197,7 +200,7 @@ impl Answering {
         false
     }
 
-    /// Goes on with an exchange in which something was done.
+    /// Continues after work on the exchange, and sends the upstream call that resulted.
     fn go_on(&mut self, live: Live, call: Option<Call>) {
         self.live = Some(live);
         if let Some(call) = call {
@@ -207,7 +210,7 @@ impl Answering {
         self.settle();
     }
 
-    /// Handles one event: a piece of the upstream, its end, or a timeout.
+    /// Handles one event: a chunk of the upstream, its end, or a timeout.
     fn poll_step(&mut self, context: &mut Context<'_>) -> Poll<()> {
         loop {
             if let Some(running) = &mut self.running {
@@ -237,7 +240,7 @@ impl Answering {
         }
     }
 
-    /// The head of the answer to a call that followed has come.
+    /// Handles the response head of a later upstream call.
     fn begin_answer(&mut self, response: Response<Incoming>) {
         let Some(live) = &mut self.live else { return };
         let (head, upstream) = response.into_parts();
@@ -288,8 +291,8 @@ impl Answering {
         Poll::Ready(Event::Due)
     }
 
-    /// Does what the exchange wants after an event: cuts the upstream or reads it to its end, and
-    /// takes the bytes for the client.
+    /// Does what the exchange wants after an event: drops the upstream or reads it to its end, and
+    /// takes the output for the client.
     fn settle(&mut self) {
         let Some(live) = &self.live else { return };
         match live.exchange.poll_cancel() {
@@ -302,8 +305,8 @@ impl Answering {
         }
     }
 
-    /// Counts the memory that is kept for the exchange, and ends the exchange where that is too
-    /// much.
+    /// Updates the memory that counts for the exchange, and ends the exchange if there is not
+    /// enough memory.
     fn hold(&mut self) {
         let Some(live) = &mut self.live else { return };
         let (free, sent) = (self.held.free(), self.sent_bytes);
@@ -320,14 +323,14 @@ impl Answering {
         }
     }
 
-    /// A call that follows has its head, or is given up.
+    /// Forgets an upstream call whose response head has arrived, or which was cancelled.
     fn end_sent(&mut self) {
         self.sent = None;
         self.sent_bytes = 0;
     }
 
-    /// Returns the bytes that are there for the client. Many bytes, and the last ones, are counted
-    /// until the client has them.
+    /// Takes the output for the client. A large output, and the last one, counts as memory until
+    /// the client has read it.
     fn give(&mut self) -> Bytes {
         let out = mem::take(&mut self.out);
         if out.len() < GIVEN_BYTES && !self.is_ended() {
@@ -338,7 +341,8 @@ impl Answering {
         self.held.with(out)
     }
 
-    /// Reads the upstream's end in a task of its own: the client does not wait for it.
+    /// Reads the end of the upstream's body in a separate task, so that the client does not wait
+    /// for it.
     fn end_upstream(&mut self) {
         let Some(upstream) = self.upstream.take() else { return };
         let mut upstream = upstream.into_body();
@@ -348,7 +352,7 @@ impl Answering {
     }
 }
 
-/// Returns the number of bytes that an event makes the exchange translate at once.
+/// Returns the number of bytes that the exchange must translate at once because of an event.
 fn at_once(exchange: &Exchange, event: &Event) -> usize {
     match event {
         Event::End(_) | Event::Due if exchange.is_collecting() => {
@@ -363,13 +367,13 @@ fn at_once(exchange: &Exchange, event: &Event) -> usize {
     }
 }
 
-/// Takes the call that is due.
+/// Takes the upstream call that is due, if any.
 fn poll_call(live: &mut Live) -> Option<Call> {
     let now = live.clock.now();
     live.timed(|exchange| exchange.poll_call(now))
 }
 
-/// Tells the exchange what happened.
+/// Passes an event to the exchange.
 fn tell(live: &mut Live, event: Event) {
     let now = live.clock.now();
     live.timed(|exchange| match event {

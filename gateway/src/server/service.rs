@@ -1,8 +1,8 @@
-//! Service of one request: it is collected, translated, sent on, and its answer translated on the
-//! way back.
+//! Service of one client request: the request is collected, translated and sent to an upstream, and
+//! the answer is translated on its way back.
 //!
-//! A client that goes away makes hyper drop the future or the body in here, and with it the
-//! upstream's connection.
+//! If the client closes its connection, hyper drops the future or the body, and so also closes the
+//! connection to the upstream.
 
 use std::io;
 use std::pin::pin;
@@ -36,8 +36,8 @@ use crate::upstream::call::Caller;
 use crate::upstream::decompress;
 use crate::upstream::fetch_limits::FetchLimits;
 
-/// State that all requests of a thread share. Other threads share it too, but for the way to the
-/// upstreams and the load.
+/// State that the requests of one thread share. Except for the upstream connections and the load,
+/// other threads share it too.
 #[derive(Debug)]
 pub(crate) struct Gateway {
     pub(crate) config: Arc<Config>,
@@ -50,34 +50,34 @@ pub(crate) struct Gateway {
     pub(crate) records: Arc<Records>,
     pub(crate) refusals: Arc<Refusals>,
     pub(crate) callers: Arc<Callers>,
-    /// True if only this machine reaches the gateway.
+    /// True if only this machine can reach the gateway's address.
     pub(crate) is_local: bool,
-    /// True if clients may read the metrics.
+    /// True if `/metrics` is served on the address of clients.
     pub(crate) shows_metrics: bool,
     pub(crate) load: Load,
 }
 
-/// A seed for each exchange.
+/// Source of the random seeds, one for each exchange.
 #[derive(Debug)]
 pub(crate) enum Seeds {
-    /// A random start, and how many were given.
+    /// Random start value, and the number of seeds that were given out.
     Fresh(u128, AtomicU64),
-    /// Seed that is the same for all exchanges.
+    /// Fixed seed that is the same for all exchanges.
     Fixed(u128),
 }
 
-/// Decision about a request by its head.
+/// Decision about a request after its head was read.
 enum Decided {
-    /// The request has its answer.
+    /// The request is answered at once.
     Answered(Response<Body>),
     Passes(Box<Passing>),
     Translated(Box<Translating>),
 }
 
-/// A request that is translated once its body is collected.
+/// A request that is translated once its body has been collected.
 struct Translating {
     live: Live,
-    /// Memory of the body.
+    /// Memory of the request's body.
     held: Held,
     owner: Owner,
     version: Version,
@@ -96,11 +96,11 @@ impl Seeds {
 }
 
 impl Gateway {
-    /// Answers a request. What its head decides is done at once: whoever sends a thousand heads in
-    /// one packet of HTTP/2 has them counted before the next is read.
+    /// Answers a request. The decision by the head is made at once, so that many heads in one
+    /// HTTP/2 packet are each counted before the next head is read.
     ///
     /// # Errors
-    /// There is no memory for an answer of HTTP/2: its stream is reset.
+    /// There is no memory for the answer to an HTTP/2 request: its stream is reset.
     pub(crate) fn answer(
         self: &Arc<Self>,
         request: Request<Incoming>,
@@ -140,7 +140,7 @@ impl Gateway {
         }
     }
 
-    /// Decides about a request by its head.
+    /// Decides about a request by its head: answer at once, pass on, or translate.
     fn decide(&self, request: Request<Incoming>, busy: &mut Busy) -> Decided {
         let (head, body) = request.into_parts();
         let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
@@ -198,7 +198,7 @@ impl Gateway {
         Decided::Translated(Box::new(Translating { live, held: rest, owner, version, body }))
     }
 
-    /// Answers a request for the page, if its sender may read the page.
+    /// Answers a request for the web page, if the sender may read the page.
     fn page(&self, head: &Parts, list: &[Header], busy: &mut Busy) -> Option<Response<Body>> {
         let wanted = page::wanted(head)?;
         let source = page::Source {
@@ -276,7 +276,7 @@ impl Gateway {
         }
     }
 
-    /// Makes one call of an upstream, up to the head for the client.
+    /// Makes one call of an upstream, up to the head of the response for the client.
     async fn call(&self, mut live: Live, call: Call, (mut held, owner): (Held, Owner)) -> Answered {
         if !held.set(live.exchange.held_bytes().saturating_add(call.body.len())) {
             return Answered::Response(live.fail(Failure::Overloaded));
@@ -337,8 +337,8 @@ impl Gateway {
     }
 }
 
-/// A call whose answer is not the client's: another one is due, for which an image that cannot be
-/// fetched makes no difference, or the exchange has ended.
+/// Continues after a call that gives the client no response. Either another call is due (a failed
+/// image download does not stop the exchange), or the exchange has ended.
 fn without_answer(mut live: Live, held: Held) -> Answered {
     if live.exchange.is_call_due() {
         return Answered::Due(Box::new(live), held);

@@ -1,4 +1,4 @@
-//! Signals that end the process.
+//! Operating system signals that end the process.
 
 use std::io;
 use std::sync::Arc;
@@ -7,15 +7,15 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// A signal that comes this soon after another is the same one. A terminal sends those of its keys
-/// to every process, and what started this one (npm) hands them on.
+/// Time within which a second signal is treated as the same signal. A terminal sends Ctrl-C to
+/// every process, and a parent process such as npm forwards it again.
 const SAME_SIGNAL: Duration = Duration::from_millis(500);
 
-/// Source from which the gateway is asked to stop.
+/// Source of the request to stop the gateway.
 pub(crate) enum Stop {
-    /// SIGINT and SIGTERM.
+    /// Stop at SIGINT or SIGTERM.
     Signals(Signals),
-    /// The command that the gateway is a part of, by this.
+    /// Stop when the command that runs the gateway sends this notification.
     Notified(Arc<Notify>),
 }
 
@@ -32,9 +32,9 @@ impl Stop {
     }
 }
 
-/// The signals that the process obeys.
+/// Receiver of the signals that stop the process.
 pub(crate) struct Signals {
-    /// Time at which the last signal came that was obeyed.
+    /// Time of the last signal that was not ignored.
     last: Option<Instant>,
     #[cfg(unix)]
     terminate: tokio::signal::unix::Signal,

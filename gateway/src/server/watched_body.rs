@@ -10,11 +10,11 @@ use hyper::body::{Frame, SizeHint};
 use crate::server::connections::Busy;
 use crate::server::response_body::Body;
 
-/// The body of an answer. Its connection is busy until the last piece has left.
+/// Response body that keeps its connection marked as busy until the last chunk has been written.
 #[derive(Debug)]
 pub(crate) struct WatchedBody {
     body: Body,
-    /// `None` once the last piece has it.
+    /// Mark that the request is in flight; `None` once the last chunk owns it.
     busy: Option<Busy>,
 }
 
@@ -55,7 +55,7 @@ impl hyper::body::Body for WatchedBody {
     }
 }
 
-/// The last piece of an answer, until it has left.
+/// Last chunk of a response body, until hyper has written it.
 struct Last {
     bytes: Bytes,
     _busy: Busy,

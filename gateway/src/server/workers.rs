@@ -1,9 +1,9 @@
-//! The threads that serve connections.
+//! Worker threads that serve client connections.
 //!
-//! Each has a runtime and a pool of connections to upstreams of its own, and a client's connection
-//! stays with its thread: what arrives wakes the thread that answers it, and no other. On a runtime
-//! of several threads every second piece of a stream wakes two, which was a fifth of what a chunk
-//! costs.
+//! Each worker has its own runtime and its own pool of upstream connections, and a client's
+//! connection stays on its thread. So arriving bytes wake only the thread that handles them. On a
+//! runtime with several threads, every second chunk of a stream wakes two threads, which was a
+//! fifth of the cost of a chunk.
 
 use std::convert::Infallible;
 use std::io;
@@ -30,41 +30,41 @@ use crate::server::service::Gateway;
 /// Maximum number of streams of one HTTP/2 connection: agents open many.
 const HTTP2_STREAMS_MAX: u32 = 1024;
 
-/// A client that gives up many streams at once is stopping its agents, not attacking: with hyper's
-/// own limit of 20, that would cut its other streams.
+/// Maximum number of stream resets by an HTTP/2 client. A client that resets many streams at once
+/// is stopping its agents, not attacking; hyper's own limit of 20 would cut its other streams.
 const HTTP2_RESETS_MAX: usize = 1024;
 
-/// Maximum size of a head in HTTP/2: HTTP/1.1 takes as much in a path alone. With hyper's own limit
-/// of 16 KiB, cookies and tokens that pass there would not pass here.
+/// Maximum size, in bytes, of a request head in HTTP/2. With hyper's own limit of 16 KiB, cookies
+/// and tokens that HTTP/1.1 allows would be refused.
 const HTTP2_HEAD_BYTES_MAX: u32 = 64 << 10;
 
-/// Number of bytes that a client may send in a stream, and in all of a connection, before they are
-/// read: bodies that pass go at the pace of their upstream, and wait here meanwhile.
-/// [`PASSING_MAX`](crate::server::connections::PASSING_MAX) streams of these leave half of a
-/// connection's window to others.
+/// Maximum number of unread bytes in one HTTP/2 stream. Bodies that are passed on at the speed of
+/// their upstream wait here. [`PASSING_MAX`](crate::server::connections::PASSING_MAX) such streams
+/// leave half of a connection's window to other streams.
 const HTTP2_STREAM_WINDOW: u32 = 64 << 10;
 const HTTP2_CONNECTION_WINDOW: u32 = 1 << 20;
 
-/// Maximum number of bytes of an answer that wait in a stream that its client does not read.
+/// Maximum number of bytes of an answer that wait in an HTTP/2 stream which its client does not
+/// read.
 const HTTP2_SEND_BYTES_MAX: usize = 64 << 10;
 
-/// Finds clients that vanished without closing.
+/// Interval between HTTP/2 pings, which find clients that vanished without closing the connection.
 const HTTP2_PING_INTERVAL: Duration = Duration::from_secs(20);
 
-/// Time for which a kept connection may be idle, and send its next head: hyper has one timer for
-/// both. Longer than the 60 seconds for which load balancers (nginx, those of AWS) keep theirs:
-/// they must be those who close, or a request meets the moment in which it is closed here.
+/// Time for which a connection may be idle, or take to send its next head; hyper has one timer for
+/// both. Load balancers (nginx, AWS) close idle connections after 60 seconds. The gateway waits
+/// longer, so that it never closes a connection on which a request is arriving.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
 
-/// Maximum time that the end waits for what was cut: look-ups of names and translations that still
+/// Maximum time to wait at the end for work that was cut: DNS look-ups and translations that still
 /// run.
 const CUT_TIME: Duration = Duration::from_secs(1);
 
-/// Workers of the gateway, one for each thread.
+/// Worker threads of the gateway.
 #[derive(Debug)]
 pub(crate) struct Workers {
     all: Vec<Worker>,
-    /// Channel that is closed when the last thread has ended.
+    /// Channel that closes when the last worker thread has ended.
     running: mpsc::Receiver<Infallible>,
 }
 
@@ -74,7 +74,7 @@ struct Worker {
     load: Load,
 }
 
-/// A client's connection on its way to a worker.
+/// A client's connection that is handed to a worker.
 #[derive(Debug)]
 struct Connection {
     stream: net::TcpStream,
@@ -84,8 +84,8 @@ struct Connection {
 }
 
 impl Workers {
-    /// Starts `count` workers, each with what `gateway` makes for it. Not to be called in a
-    /// runtime.
+    /// Starts `count` workers, each with the state that `gateway` returns for it. Must not be
+    /// called within a runtime.
     ///
     /// # Errors
     /// The system gives no more threads.
@@ -103,10 +103,10 @@ impl Workers {
         Ok(Self { all, running })
     }
 
-    /// Has a connection served by the worker that has least to do.
+    /// Hands a connection to the worker with the lowest load.
     ///
     /// # Errors
-    /// It cannot leave this thread, or nobody takes it.
+    /// The connection cannot be moved to another thread, or no worker accepts it.
     pub(crate) fn serve(
         &self,
         stream: TcpStream,
@@ -121,7 +121,7 @@ impl Workers {
         worker.given.send(connection).map_err(|_| gone())
     }
 
-    /// Ends them. Streams that are not done are cut, and say so in the log.
+    /// Ends the workers. Streams that have not ended are cut, and are logged as cut.
     pub(crate) fn finish(self) {
         drop(self.all);
         // What does not end in this time ends with the process.
@@ -129,8 +129,8 @@ impl Workers {
     }
 }
 
-/// Starts a thread that serves what it is given until there is nobody to give it anything; it has
-/// `runs` until then.
+/// Starts a thread that serves the connections it receives until the channel closes. The thread
+/// keeps `runs` until then.
 fn work(
     gateway: Arc<Gateway>,
     runs: mpsc::Sender<Infallible>,
@@ -192,8 +192,8 @@ fn serve(connection: Connection, gateway: &Arc<Gateway>) {
     });
 }
 
-/// Returns what serves connections. hyper waits for ever for the first bytes, which tell HTTP/1
-/// from HTTP/2; [`Client::ended`] does not.
+/// Returns the builder of HTTP connections. hyper waits without limit for the first bytes, which
+/// distinguish HTTP/1 from HTTP/2; [`Client::ended`] limits that time.
 pub(crate) fn builder() -> auto::Builder<TokioExecutor> {
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder

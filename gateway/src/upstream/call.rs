@@ -1,4 +1,4 @@
-//! Calls of upstreams: the first of a request, and those that follow it.
+//! Calls of upstreams: the first call of a request, and later ones.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::upstream::client::{self, Client};
 use crate::upstream::connection::Connector;
 use crate::upstream::fetch::Fetcher;
 
-/// Sends calls to the upstreams of a configuration.
+/// Sender of calls to the upstreams of a configuration.
 #[derive(Debug)]
 pub(crate) struct Caller {
     config: Arc<Config>,
@@ -22,18 +22,18 @@ pub(crate) struct Caller {
     web: Fetcher,
 }
 
-/// A call on its way, until the head of its answer has come.
+/// A sent call whose response head has not arrived yet.
 pub(crate) type Sent = Pin<Box<dyn Future<Output = Result<Response<Incoming>, Failure>> + Send>>;
 
 impl Caller {
-    /// Makes a caller with connections of its own.
+    /// Returns a caller with its own connections.
     pub(crate) fn new(config: &Arc<Config>, connector: &Connector) -> Self {
         let (client, web) = (Client::new(connector), Fetcher::new(connector));
         Self { config: Arc::clone(config), client, web }
     }
 
     /// # Errors
-    /// There is no such upstream, or it does not answer.
+    /// The configuration has no such upstream, or the upstream does not answer.
     pub(crate) async fn send(&self, call: Call) -> Result<Response<Incoming>, Failure> {
         if call.fetch.is_some() {
             return self.web.send(call).await;
@@ -44,7 +44,7 @@ impl Caller {
         answered.map_err(|error| client::unreachable(&upstream, &error))
     }
 
-    /// Sends a call of which the client's connection waits for the answer.
+    /// Sends a call in a future that the client's connection polls.
     pub(crate) fn start(self: &Arc<Self>, call: Call) -> Sent {
         let caller = Arc::clone(self);
         Box::pin(async move { caller.send(call).await })

@@ -1,11 +1,11 @@
-//! The way to the upstreams: pooled clients, with or without TLS.
+//! HTTP clients for upstreams, with pooled connections and optional TLS.
 //!
-//! A request that meets the moment in which its upstream closes a kept connection is sent once
-//! more, on a new one.
+//! If an upstream closes a kept connection at the moment when a request is sent on it, the request
+//! is sent once more on a new connection.
 //!
-//! It speaks HTTP/1.1 only. On one HTTP/2 connection for all clients, one that does not read its
-//! stream would hold up all others once the connection's window is full, and streams above the
-//! server's limit would wait for one to end.
+//! The clients speak HTTP/1.1 only. If all clients shared one HTTP/2 connection, a client that does
+//! not read its stream would block the others once the connection's window is full. Streams above
+//! the server's limit would also have to wait.
 
 use std::error::Error;
 use std::io;
@@ -33,21 +33,22 @@ use crate::upstream::dns::Resolver;
 use crate::upstream::paced_body::{Paced, Unpassed};
 use crate::upstream::tls_roots;
 
-/// A translated request, or a client's body on its way through.
+/// Body of a request to an upstream: a translated request, or a client's body that is passed on.
 type RequestBody = Either<Full<Bytes>, Paced>;
 
 type Pool = legacy::Client<Connector, RequestBody>;
 
-/// An address that does not answer at all. The core's own timeout also covers the time until the
-/// model starts to answer and is much longer.
+/// Maximum time to connect to an upstream's address. The core's own timeout also covers the time
+/// until the model starts to answer, and is much longer.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Shorter than the five seconds after which uvicorn (vLLM, SGLang and most Python servers) closes
-/// an idle connection: a request must not be written to a connection that is just being closed.
+/// Time after which an idle connection to an upstream is closed. Uvicorn (vLLM, SGLang and most
+/// Python servers) closes idle connections after five seconds, and a request must not be written to
+/// a closing connection.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// Maximum number of idle connections to a server. More are closed when they are done: a burst of
-/// streams must not leave hundreds of sockets behind.
+/// Maximum number of idle connections to one server. Further connections are closed after use, so
+/// that a burst of streams does not leave hundreds of sockets behind.
 const IDLE_CONNECTIONS_MAX: usize = 32;
 
 /// # Errors
@@ -68,24 +69,24 @@ pub(crate) fn connector() -> Result<Connector, String> {
     Ok(Connector::new(by(names), by(public_names)))
 }
 
-/// Sends requests to upstreams.
+/// HTTP client that sends requests to upstreams.
 #[derive(Clone, Debug)]
 pub(crate) struct Client {
     kept: Pool,
-    /// Opens a connection for each request.
+    /// Pool that opens a new connection for each request.
     new: Pool,
 }
 
 impl Client {
-    /// Makes a client of a command, with connections of its own.
+    /// Returns a client for a command of the command line, with its own connections.
     ///
     /// # Errors
-    /// As of [`connector`].
+    /// The same errors as for [`connector`].
     pub(crate) fn connect() -> Result<Self, String> {
         Ok(Self::new(&connector()?))
     }
 
-    /// Makes a client with a pool of its own.
+    /// Returns a client with its own pool of connections.
     pub(crate) fn new(connector: &Connector) -> Self {
         let pool = |connections| {
             legacy::Client::builder(TokioExecutor::new())
@@ -98,8 +99,8 @@ impl Client {
         Self { kept: pool(IDLE_CONNECTIONS_MAX), new: pool(0) }
     }
 
-    /// Sends a request that may be sent twice. If a kept connection is closed at once and no byte
-    /// of an answer came, the request goes out once more.
+    /// Sends a request that may be sent twice. If a kept connection closes at once, before any byte
+    /// of an answer, the request is sent once more.
     pub(crate) async fn send(
         &self,
         mut request: Request<Full<Bytes>>,
@@ -124,7 +125,7 @@ impl Client {
         }
     }
 
-    /// Sends a client's request with its body, twice only where that is safe.
+    /// Sends a client's request with its body. The request is sent twice only if that is safe.
     pub(crate) async fn pass(
         &self,
         request: Request<RequestBody>,
@@ -137,7 +138,8 @@ impl Client {
     }
 }
 
-/// Whether a URL leads to the gateway's own address, as far as that shows without asking for names.
+/// Returns true if a URL leads to the gateway's own address, as far as that is known without a DNS
+/// look-up.
 pub(crate) fn is_own(url: &str, own: SocketAddr) -> bool {
     let Ok(Address { authority, .. }) = Address::parse(url) else { return false };
     let everywhere = own.ip().is_unspecified();
@@ -161,7 +163,8 @@ fn tls() -> Result<ClientConfig, String> {
     Ok(builder.with_root_certificates(tls_roots::trusted()).with_no_client_auth())
 }
 
-/// Returns why an upstream could not be reached, without addresses or names: clients read this.
+/// Returns the reason for which an upstream could not be reached, without addresses or names,
+/// because clients read the reason.
 pub(crate) fn reason(error: &legacy::Error) -> Unreachable {
     let mut cause: Option<&(dyn Error + 'static)> = Some(error);
     let mut closed = !error.is_connect();
@@ -195,13 +198,14 @@ pub(crate) fn reason(error: &legacy::Error) -> Unreachable {
     if closed { Unreachable::Closed } else { Unreachable::NotConnected }
 }
 
-/// Returns true if this process (`EMFILE`) or the system (`ENFILE`) has no descriptor left: the
-/// standard library has no names for them.
+/// Returns true if this process (`EMFILE`) or the system (`ENFILE`) has no free file descriptor.
+/// The standard library has no names for these errors.
 pub(crate) fn is_out_of_files(error: &io::Error) -> bool {
     cfg!(unix) && matches!(error.raw_os_error(), Some(23 | 24))
 }
 
-/// Returns the failure of a client whose own body did not come on its way through.
+/// Returns the failure if a client's own body, passed on to the upstream, was too slow or broke
+/// off.
 pub(crate) fn of_client(error: &legacy::Error) -> Option<Failure> {
     let mut causes = iter::successors(error.source(), |error| (*error).source());
     Some(match causes.find_map(<dyn Error>::downcast_ref)? {
@@ -210,7 +214,8 @@ pub(crate) fn of_client(error: &legacy::Error) -> Option<Failure> {
     })
 }
 
-/// The failure for the client. The operator is told why, with all that is known.
+/// Returns the failure for the client if an upstream could not be reached. The log gets the full
+/// reason for the operator.
 pub(crate) fn unreachable(upstream: &str, error: &legacy::Error) -> Failure {
     let reason = reason(error);
     let mut text = error.to_string();

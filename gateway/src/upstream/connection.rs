@@ -1,8 +1,8 @@
-//! Connections to upstreams that know how much came in on them.
+//! Connections to upstreams that count the bytes received on them.
 //!
-//! A server may close a kept connection at the moment in which a request is written to it. No byte
-//! of an answer comes then, and the request can be sent again on a new connection. A server that is
-//! silent for longer may have worked on the request, and does not get it twice.
+//! A server may close a kept connection at the moment when a request is written to it. In that case
+//! no byte of an answer arrives, and the request can be sent again on a new connection. A server
+//! that closes later may have worked on the request, which is then not sent again.
 
 use std::io;
 use std::mem;
@@ -26,15 +26,15 @@ use tower_service::Service;
 
 use crate::upstream::dns::Resolver;
 
-/// Maximum time between giving a request to a kept connection and the connection's end for which
-/// the server may have closed it without seeing the request.
+/// Maximum time from sending a request on a kept connection to the connection's end, for which the
+/// server may have closed the connection without seeing the request.
 const RACE_MAX: Duration = Duration::from_secs(2);
 
-/// Bytes that came in on one connection.
+/// Number of bytes received on one connection.
 #[derive(Clone, Debug, Default)]
 struct Received(Arc<AtomicU64>);
 
-/// A connection, and what had come in on it when a request was given to it.
+/// A connection, and the number of bytes received on it before a request was sent.
 #[derive(Debug)]
 pub(crate) struct Given {
     received: Received,
@@ -43,17 +43,17 @@ pub(crate) struct Given {
 }
 
 impl Given {
-    /// The connection that was chosen for a request, once there is one. To be called before
-    /// anything is written to it.
+    /// Returns the connection that was chosen for a request, once there is one. Must be called
+    /// before the request is written.
     pub(crate) fn of(captured: &CaptureConnection) -> Option<Self> {
         let received = Received::of(captured)?;
         let before = received.0.load(Ordering::Relaxed);
         Some(Self { received, before, began: Instant::now() })
     }
 
-    /// Returns true if the connection had served a request before, has given nothing since, and was
-    /// closed so soon that the server cannot have worked on this one. A request that could not be
-    /// written went to another connection, of which nothing is known.
+    /// Returns true if the connection served an earlier request, received no byte since, and closed
+    /// so soon that the server cannot have worked on this request. A request that could not be
+    /// written was moved to another connection, about which nothing is known.
     pub(crate) fn was_reused_in_vain(&self, captured: &CaptureConnection) -> bool {
         let is_last = |last: Received| Arc::ptr_eq(&last.0, &self.received.0) && self.before > 0;
         Received::of(captured).is_some_and(is_last)
@@ -74,21 +74,20 @@ impl Received {
 #[derive(Clone, Debug)]
 pub(crate) struct Connector {
     https: HttpsConnector<HttpConnector<Resolver>>,
-    /// Connector to the public addresses of names alone.
+    /// Connector that connects to names only at their public addresses.
     public: HttpsConnector<HttpConnector<Resolver>>,
     tap: Option<Tap>,
 }
 
-/// Bytes that came in on connections, for a check of an upstream: what it sent, and not what became
-/// of that.
+/// Copy of the bytes received on connections, unchanged, for `creole check`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tap(Arc<Mutex<Vec<u8>>>);
 
-/// Maximum number of bytes that a tap keeps.
+/// Maximum number of received bytes that a `Tap` keeps.
 const TAP_BYTES_MAX: usize = 1 << 20;
 
 impl Tap {
-    /// Returns the bytes that came in since the last call.
+    /// Returns the bytes received since the last call.
     pub(crate) fn take(&self) -> Vec<u8> {
         mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -107,7 +106,8 @@ type Connecting = Pin<Box<dyn Future<Output = Result<TokioIo<CountedStream>, Fai
 type Failed = Box<dyn std::error::Error + Send + Sync>;
 
 impl Connector {
-    /// `public`: one that finds public addresses of names alone.
+    /// Returns a connector. `public` is the connector that connects to names only at public
+    /// addresses.
     pub(crate) fn new(
         https: HttpsConnector<HttpConnector<Resolver>>,
         public: HttpsConnector<HttpConnector<Resolver>>,
@@ -115,8 +115,8 @@ impl Connector {
         Self { https, public, tap: None }
     }
 
-    /// Opens connections to public addresses of names alone. An address that stands in the URL is
-    /// nothing that it looks at.
+    /// Returns a connector that connects to names only at public addresses. Numeric addresses in a
+    /// URL are not checked.
     pub(crate) fn to_public_names(&self) -> Self {
         Self { https: self.public.clone(), ..self.clone() }
     }
@@ -145,7 +145,7 @@ impl Service<Uri> for Connector {
     }
 }
 
-/// A connection to an upstream.
+/// Connection to an upstream that counts the received bytes.
 #[derive(Debug)]
 pub(crate) struct CountedStream {
     stream: TokioIo<Stream>,

@@ -1,8 +1,9 @@
-//! Answers that come compressed although the request asked for `identity`.
+//! Decompression of upstream responses that are compressed although the request asked for
+//! `identity`.
 //!
-//! Proxies in front of a model compress what they like, forget to say so, or say so of a plain
-//! body. The first bytes tell. What comes out is bounded by what came in, so that a small answer
-//! cannot unpack to an endless one.
+//! Proxies in front of a model may compress a response, forget the header for it, or set the header
+//! on a plain body. So the first bytes decide. The size of the output is limited by the size of the
+//! input, so that a small response cannot unpack to an endless one.
 
 use std::io::{self, Write as _};
 use std::mem;
@@ -15,20 +16,22 @@ use flate2::write::{DeflateDecoder, GzDecoder, ZlibDecoder};
 use http_body::Body as _;
 use hyper::body::Incoming;
 
-/// Number of compressed bytes that are unpacked at one time: a thousand times as much may come of
-/// them.
+/// Number of compressed bytes that are unpacked at one time. The output may be a thousand times as
+/// large.
 const STEP_BYTES: usize = 1 << 10;
 
-/// Texts of models shrink to a tenth, and chunks of a stream, which are all alike, to a fiftieth.
+/// Maximum ratio of output to input. Texts of models shrink to a tenth, and the similar chunks of a
+/// stream to a fiftieth.
 const RATIO_MAX: u64 = 200;
 
-/// Number of bytes that may come out whatever the ratio: short answers can be all alike.
+/// Number of output bytes for which the ratio is not checked, because a short response may be very
+/// repetitive.
 const ANY_RATIO_BYTES: u64 = 1 << 20;
 
-/// Number of first bytes that are enough to tell the coding.
+/// Number of first bytes that are enough to recognize the coding.
 const MAGIC_BYTES: usize = 3;
 
-/// Coding that an upstream's headers name for its body.
+/// Coding that the headers of an upstream's response name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Claim {
     Nothing,
@@ -36,45 +39,45 @@ enum Claim {
     Deflate,
 }
 
-/// Coding of a body, with the state of unpacking it.
+/// Coding of a body, with the state of its decoder.
 #[derive(Debug)]
 enum Coding {
-    /// The bytes that came are too few to tell the coding.
+    /// Not known yet: too few bytes have arrived.
     Unknown(Claim, Vec<u8>),
     Plain,
     Gzip(Member),
     Zlib(ZlibDecoder<Vec<u8>>),
     Deflate(DeflateDecoder<Vec<u8>>),
-    /// The compressed body has ended. Whatever still comes is padding, or a line end of a server's.
+    /// The compressed body has ended. Later bytes are padding or a line end, and are ignored.
     Over,
 }
 
-/// The member of a gzip body that is unpacked; others may follow it.
+/// Current member of a gzip body, which may consist of several members.
 #[derive(Debug)]
 struct Member {
     decoder: GzDecoder<Vec<u8>>,
-    /// True if a whole member came before this one, and nothing has come of this one. Then these
-    /// bytes may be no member at all.
+    /// True if a whole member came before this one, and this member has produced no output. Its
+    /// bytes may then be no member at all.
     is_doubtful: bool,
 }
 
-/// Reason for which a body cannot be read on.
+/// Reason for which a response body cannot be read further.
 #[derive(Debug)]
 pub(crate) enum Broken {
-    /// The connection broke.
+    /// The connection to the upstream broke.
     Connection(hyper::Error),
-    /// The bytes end before the compressed body does.
+    /// The bytes end before the compressed body is complete.
     Cut,
-    /// The bytes are not what they were taken for, or unpack to too much.
+    /// The bytes are not valid in the recognized coding, or unpack to too much.
     Coding(io::Error),
 }
 
-/// An upstream's body, unpacked.
+/// Body of an upstream's response, decompressed.
 #[derive(Debug)]
 pub(crate) struct Answer {
     body: Incoming,
     coding: Coding,
-    /// Bytes that came and were not unpacked.
+    /// Received bytes that are not unpacked yet.
     rest: Bytes,
     ended: bool,
     read: u64,
@@ -82,7 +85,8 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// Takes what can be undone here out of the headers: the exchange reads what comes out.
+    /// Returns the decompressed body, and removes `content-encoding` from the headers if the
+    /// gateway can decode it, because the exchange reads the decoded bytes.
     pub(crate) fn new(body: Incoming, headers: &mut Vec<Header>) -> Self {
         let claim = claim(headers);
         if claim.is_some_and(|claim| claim != Claim::Nothing) {
@@ -93,7 +97,7 @@ impl Answer {
         Self { body, coding, rest: Bytes::new(), ended: false, read: 0, given: 0 }
     }
 
-    /// The next piece; `None` at the end.
+    /// Returns the next decompressed chunk; `None` at the end of the body.
     pub(crate) fn poll_piece(
         &mut self,
         context: &mut Context<'_>,
@@ -113,12 +117,12 @@ impl Answer {
         }
     }
 
-    /// Returns the unread rest of the body, as it comes.
+    /// Returns the unread part of the upstream's body, still compressed.
     pub(crate) fn into_body(self) -> Incoming {
         self.body
     }
 
-    /// Unpacks the bytes that have come, and returns as much of the text as is ready.
+    /// Unpacks the bytes that have arrived, and returns the output that is ready.
     fn unpacked(&mut self) -> Result<Option<Bytes>, Broken> {
         if let Coding::Unknown(claim, first) = &mut self.coding {
             first.extend_from_slice(&self.rest);
@@ -162,7 +166,7 @@ impl Answer {
 }
 
 impl Coding {
-    /// Unpacks. `is_end`: nothing more will come.
+    /// Unpacks bytes. `is_end` is true if no more bytes will arrive.
     fn write(&mut self, bytes: &[u8], is_end: bool) -> io::Result<Vec<u8>> {
         let is_last = is_end && bytes.is_empty();
         let mut out = Vec::new();
@@ -198,7 +202,8 @@ impl Member {
         Self { decoder: GzDecoder::new(Vec::new()), is_doubtful: false }
     }
 
-    /// Unpacks, also members that follow. `true`: the body is over, because no member follows.
+    /// Unpacks this member and the members that follow. Returns true if the body has ended, because
+    /// no member follows.
     fn write(&mut self, mut bytes: &[u8], is_last: bool, out: &mut Vec<u8>) -> io::Result<bool> {
         loop {
             let taken = self.take(&mut bytes, is_last);
@@ -217,7 +222,7 @@ impl Member {
         }
     }
 
-    /// Unpacks this member. Returns true if the member is whole and bytes are left behind it.
+    /// Unpacks this member. Returns true if the member is complete and unread bytes follow.
     fn take(&mut self, bytes: &mut &[u8], is_last: bool) -> io::Result<bool> {
         let is_whole = take(&mut self.decoder, bytes)?;
         if is_whole || is_last {
@@ -229,7 +234,8 @@ impl Member {
     }
 }
 
-/// Has a decoder take bytes. `true`: what was packed has ended before them.
+/// Writes bytes to a decoder. Returns true if the compressed data ended before the end of the
+/// bytes.
 fn take(decoder: &mut impl io::Write, bytes: &mut &[u8]) -> io::Result<bool> {
     while !bytes.is_empty() {
         let count = decoder.write(bytes)?;
@@ -242,7 +248,7 @@ fn take(decoder: &mut impl io::Write, bytes: &mut &[u8]) -> io::Result<bool> {
 }
 
 /// Returns the coding that the `content-encoding` headers name, or `None` if the gateway cannot
-/// decode it.
+/// decode the named coding.
 fn claim(headers: &[Header]) -> Option<Claim> {
     let said = headers.iter().filter(|(name, _)| name == "content-encoding");
     let words = said.flat_map(|(_, value)| value.split(',')).map(str::trim);
@@ -262,7 +268,7 @@ fn claim(headers: &[Header]) -> Option<Claim> {
     Some(claim)
 }
 
-/// Returns the coding of a body, by its first bytes.
+/// Returns the coding of a body, by its first bytes and the header.
 fn coding(claim: Claim, first: &[u8]) -> Coding {
     match *first {
         // Neither JSON nor a stream begins with this byte.

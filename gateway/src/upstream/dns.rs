@@ -1,8 +1,8 @@
-//! Look-ups of upstreams' names, on a few threads of their own and with a limit of time.
+//! DNS look-ups of upstream names, on separate threads and with a time limit.
 //!
-//! The system's own look-up blocks its thread, for up to a minute where a name server does not
-//! answer. All who wait for a name share one look-up, so that a name that hangs takes one thread,
-//! however many requests there are for it.
+//! The system's own look-up blocks its thread, for up to a minute if a name server does not answer.
+//! All requests for the same name share one look-up, so that a name that hangs blocks only one
+//! thread.
 
 use std::collections::HashMap;
 use std::io;
@@ -20,38 +20,38 @@ use tower_service::Service;
 use crate::thread_pool::Pool;
 use crate::upstream::public_address::is_public;
 
-/// Number of threads for names of upstreams: more names hang at once only where no name server
+/// Number of threads that look up names of upstreams. All of them hang only if no name server
 /// answers.
 const THREADS: usize = 8;
 
-/// Number of threads for names that clients choose, which may hang on purpose.
+/// Number of threads that look up names chosen by clients, which may hang on purpose.
 const PUBLIC_THREADS: usize = 2;
 
 /// Maximum number of names given by clients that are looked up or wait to be looked up. Further
 /// names are refused.
 const PUBLIC_WAITING_MAX: usize = 64;
 
-/// Maximum time of a look-up: two tries of five seconds, as `resolv.conf` has it unless told
-/// otherwise.
+/// Maximum time of a look-up: two tries of five seconds, the default of `resolv.conf`.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A result is an `Err` with its words: errors of the system cannot be shared.
+/// Result of a look-up. The error is a text, because system errors cannot be shared between the
+/// requests that wait.
 type Found = Result<Vec<SocketAddr>, String>;
 
 type Waiting = watch::Receiver<Option<Found>>;
 
 type Lookup = fn(&str) -> io::Result<vec::IntoIter<SocketAddr>>;
 
-/// Resolver of names.
+/// Resolver of host names to addresses.
 #[derive(Clone, Debug)]
 pub(crate) struct Resolver {
     pool: Pool,
     lookup: Lookup,
-    /// Look-ups that have not ended.
+    /// Look-ups that are in progress, by name.
     waiting: Arc<Mutex<HashMap<String, Waiting>>>,
-    /// Maximum number of look-ups at one time.
+    /// Maximum number of look-ups in progress at one time.
     waiting_max: usize,
-    /// Names have their public addresses alone.
+    /// True if names are resolved only to public addresses.
     only_public: bool,
 }
 
@@ -68,9 +68,9 @@ impl Resolver {
         Ok(Self { pool, lookup, waiting, waiting_max: usize::MAX, only_public: false })
     }
 
-    /// Returns a resolver that gives only public addresses. Callers must connect to an address from
-    /// this resolver, since a second look-up might give another address. Clients choose these
-    /// names, so they have threads of their own and do not delay look-ups of upstreams.
+    /// Returns a resolver that returns only public addresses. Callers must connect to an address
+    /// from this resolver, since a second look-up might return another address. Clients choose
+    /// these names, so separate threads look them up and do not delay look-ups of upstreams.
     ///
     /// # Errors
     /// The system gives no more threads.
@@ -103,7 +103,7 @@ impl Resolver {
     }
 }
 
-/// Puts the IPv4 addresses of `localhost` first: a server of this machine usually listens at
+/// Sorts the IPv4 addresses of `localhost` first. A server of this machine usually listens at
 /// 127.0.0.1, and another user may then listen at `::1`.
 fn in_order(name: &str, mut found: Vec<SocketAddr>) -> Vec<SocketAddr> {
     let name = name.trim_end_matches('.').to_ascii_lowercase();

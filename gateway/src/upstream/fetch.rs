@@ -1,5 +1,5 @@
-//! Requests for what clients name on the web. None of them goes over a connection, or to an
-//! address, that is not meant for them.
+//! Requests for URLs on the web that clients name, such as images. They never use connections or
+//! addresses that are meant for upstreams only.
 
 use std::net::IpAddr;
 
@@ -13,24 +13,24 @@ use crate::headers;
 use crate::upstream::client::{self, Client};
 use crate::upstream::connection::Connector;
 
-/// Sender of requests for what clients name on the web.
+/// Sender of requests for URLs on the web that clients name.
 #[derive(Debug)]
 pub(crate) struct Fetcher {
-    /// Client for servers that the configuration names with their scheme, wherever they are.
+    /// Client for servers that the configuration names with their scheme, at any address.
     named: Client,
-    /// Client for public addresses alone.
+    /// Client that connects only to public addresses.
     public: Client,
 }
 
 impl Fetcher {
-    /// Makes clients with connections of their own.
+    /// Returns a fetcher with its own connections.
     pub(crate) fn new(connector: &Connector) -> Self {
         let public = Client::new(&connector.to_public_names());
         Self { named: Client::new(connector), public }
     }
 
     /// # Errors
-    /// There is nothing to fetch, its server may not be asked, or it does not answer.
+    /// The call fetches nothing, its server is not allowed, or the server does not answer.
     pub(crate) async fn send(&self, call: Call) -> Result<Response<Incoming>, Failure> {
         let fetch = call.fetch.ok_or(Failure::NoRoute)?;
         let (client, uri) =

@@ -1,9 +1,9 @@
-//! Limits of what is fetched from the web at one time, in all and from one host: clients name the
+//! Limits on simultaneous downloads from the web, in total and for each host. Clients choose the
 //! URLs, and a request of two kilobytes may name twenty large images.
 //!
-//! Clients take the places in turn. `fetch_images.timeout_ms` is the longest that a client waits
-//! for all images of a request, so it counts the wait for a place, too. A new image without a place
-//! until then is an error of the client, "it did not come in time".
+//! Clients get permits for downloads in turn. `fetch_images.timeout_ms` is the maximum time that a
+//! client waits for all images of a request, including the wait for permits. A new image without a
+//! permit by then is a client error: "it did not come in time".
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -13,13 +13,13 @@ use hyper::Uri;
 
 use crate::fair_semaphore::{FairSemaphore, Permit};
 
-/// Fetches at one time.
+/// Maximum number of simultaneous downloads in total.
 const FETCHES_MAX: usize = 16;
 
-/// Fetches at one time from one host.
+/// Maximum number of simultaneous downloads from one host.
 const FETCHES_OF_HOST_MAX: usize = 4;
 
-/// Fetches of the whole gateway.
+/// Semaphores for all downloads of the gateway, and for each host.
 #[derive(Debug)]
 pub(crate) struct FetchLimits {
     all: Arc<FairSemaphore>,
@@ -31,8 +31,8 @@ impl FetchLimits {
         Self { all: FairSemaphore::new(FETCHES_MAX), hosts: Mutex::default() }
     }
 
-    /// Waits until a client may fetch one more from the host of a URL. It may until both turns are
-    /// dropped.
+    /// Waits until a client may start one more download from the host of a URL. Both permits must
+    /// be kept until the download has ended.
     pub(crate) async fn begin(&self, owner: Owner, url: &str) -> Option<(Permit, Permit)> {
         let of_host = self.host(url).begin(owner).await?;
         Some((of_host, self.all.begin(owner).await?))

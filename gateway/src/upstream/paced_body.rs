@@ -1,8 +1,8 @@
-//! A client's body on its way to an upstream, which may not come more slowly than a collected one.
+//! Client body that is passed on to an upstream, with the same minimum rate as a collected body.
 //!
-//! Only the time counts in which the upstream waits for the client. The time for the whole of a
-//! large body begins anew now and then: one that keeps to its rate may take hours, because nothing
-//! of it is kept.
+//! Only the time during which the upstream waits for the client counts. The limit on the total time
+//! of a large body restarts from time to time. So a body that keeps its minimum rate may take
+//! hours, because none of it is kept in memory.
 
 use std::error::Error;
 use std::fmt;
@@ -19,30 +19,31 @@ use tokio::time::Sleep;
 
 use crate::clock::Clock;
 
-/// Time after which the pace of a body begins anew. A small body has less for the whole of it.
+/// Time after which the limits on a body's rate restart. A small body must be complete before.
 const ANEW_AFTER_MS: Millis = 300_001;
 
-/// A body whose client is given up if it is too slow.
+/// Body that is passed on, with an error if its client sends too slowly.
 #[derive(Debug)]
 pub(crate) struct Paced<B = Incoming> {
     body: B,
     clock: Clock,
-    /// The pace as it was when the body began.
+    /// State of the rate check when the body began.
     first: Pace,
     pace: Pace,
     began: Millis,
-    /// Time that does not count: the upstream took nothing, or the pace began anew after it.
+    /// Time that does not count for the rate: the upstream did not read, or the limits restarted
+    /// after it.
     uncounted: Millis,
-    /// Time since which the upstream has not asked for more; its connection may take long.
+    /// Time since which the upstream has not asked for more bytes; its connection may be slow.
     given: Option<Millis>,
     passed: usize,
     timer: Pin<Box<Sleep>>,
-    /// Signal that the body is whole, and its place among those that pass. Both are dropped at its
-    /// end.
+    /// Signal that the body is complete, and the permit to pass the body on. Both are dropped at
+    /// the body's end.
     until_whole: Option<(oneshot::Sender<()>, OwnedSemaphorePermit)>,
 }
 
-/// Reason for which a body does not reach its upstream.
+/// Reason for which a body does not reach its upstream completely.
 #[derive(Debug)]
 pub(crate) enum Unpassed {
     TooSlow,
@@ -72,7 +73,7 @@ impl<B> Paced<B> {
         }
     }
 
-    /// Notes bytes that came. Returns false if they came too slowly.
+    /// Notes bytes that arrived. Returns false if they arrived too slowly.
     fn goes_on(&mut self, bytes: usize, now: Millis) -> bool {
         self.passed = self.passed.saturating_add(bytes);
         let counted = now.saturating_sub(self.uncounted);

@@ -1,12 +1,12 @@
-//! Test for public addresses: what clients name may be fetched from these alone.
+//! Check for public IP addresses: URLs that clients name may be fetched only from these.
 //!
-//! The others are in the networks that the gateway itself stands in, where a client has no
-//! business.
+//! Addresses that are not public are in networks of the gateway's own machine or site, to which
+//! clients must not get access.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Networks of IPv4 that are not public, with the length of their prefixes: the registry of IANA
-/// for special purposes, multicast, and what is reserved.
+/// IPv4 networks that are not public, with the length of their prefixes: the special-purpose
+/// registry of IANA, multicast, and reserved networks.
 const SPECIAL: [(Ipv4Addr, u32); 15] = [
     (Ipv4Addr::new(0, 0, 0, 0), 8),
     (Ipv4Addr::new(10, 0, 0, 0), 8),
@@ -25,7 +25,7 @@ const SPECIAL: [(Ipv4Addr, u32); 15] = [
     (Ipv4Addr::new(240, 0, 0, 0), 4),
 ];
 
-/// Networks of IPv6 that are not public, though they are in the public part `2000::/3`.
+/// IPv6 networks that are not public, although they are within the public range `2000::/3`.
 const SPECIAL_OF_PUBLIC: [(Ipv6Addr, u32); 4] = [
     (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23),
     (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 32),
@@ -36,10 +36,11 @@ const SPECIAL_OF_PUBLIC: [(Ipv6Addr, u32); 4] = [
 
 const PUBLIC: (Ipv6Addr, u32) = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
 
-/// Prefix of NAT64: an address of IPv4 is behind it, to which a network of IPv6 alone translates.
+/// Prefix of NAT64: such an IPv6 address contains an IPv4 address, to which an IPv6-only network
+/// translates it.
 const TRANSLATED: (Ipv6Addr, u32) = (Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0), 96);
 
-/// Whether everybody reaches the same server there.
+/// Returns true if an address is public: the same server for everybody on the internet.
 pub(crate) fn is_public(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(address) => is_public_v4(address),

@@ -1,4 +1,4 @@
-//! The certificate authorities that are trusted for upstreams.
+//! Root certificates that are trusted for TLS connections to upstreams.
 
 use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
@@ -24,7 +24,7 @@ pub(crate) fn trusted() -> RootCertStore {
     roots
 }
 
-/// Certificates that were found, and errors about what could not be read.
+/// Certificates that were found, and error messages about files that could not be read.
 type Found = (Vec<CertificateDer<'static>>, Vec<String>);
 
 #[cfg(not(target_os = "macos"))]
@@ -52,8 +52,8 @@ mod chosen {
 
     use super::Found;
 
-    /// The certificates of a file, and of the files in folders. What else stands in a file is
-    /// skipped.
+    /// Returns the certificates of a file, and of the files in folders. Other contents of a file
+    /// are skipped.
     pub(super) fn read(file: Option<&OsStr>, folders: Option<&OsStr>) -> Found {
         let mut files: Vec<PathBuf> = file.into_iter().map(PathBuf::from).collect();
         let mut found: Found = Default::default();
