@@ -1,7 +1,8 @@
-//! A data point in Analytics Engine for each exchange, where the Worker has a binding for it.
+//! Metrics in Cloudflare's Analytics Engine: a data point for each exchange, if the Worker has a
+//! binding for a dataset.
 //!
-//! Columns are positions there, so their order is an interface: new ones go to the end.
-//! `docs/cloudflare.md` lists them.
+//! Analytics Engine identifies columns by position, so their order is an interface: new columns go
+//! to the end. `docs/cloudflare.md` lists the columns.
 
 use creole::Millis;
 use creole::config::Config;
@@ -10,10 +11,10 @@ use creole::observe::report::Report;
 use wasm_bindgen::prelude::*;
 use worker::js_sys::{Array, Function, Object, Reflect};
 
-/// The binding's name.
+/// Name of the Worker's binding for the dataset.
 const BINDING: &str = "CREOLE_METRICS";
 
-/// A dataset of Analytics Engine.
+/// Dataset of Analytics Engine, to which data points are written.
 #[derive(Clone, Debug)]
 pub(crate) struct Dataset {
     binding: JsValue,
@@ -27,7 +28,8 @@ impl Dataset {
         Some(Self { binding, write: write.dyn_into().ok()? })
     }
 
-    /// Writes a finished exchange. What goes wrong here must not trouble the client.
+    /// Writes a finished exchange to the dataset. Errors are ignored, because metrics must not
+    /// disturb the client's answer.
     pub(crate) fn write(
         &self,
         report: &Report,

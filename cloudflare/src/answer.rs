@@ -1,9 +1,10 @@
-//! The answer on its way to the client.
+//! Answer on the way from the upstream to the client.
 //!
-//! The client's side pulls: when it can take more, the next piece of the upstream is read,
-//! translated and given away as one write (the runtime's cost is per write). There is no queue
-//! between the two sides, so a slow client slows its upstream, and dropping the answer aborts the
-//! upstream's request. Behind the answer of one upstream may come a call of another, the judge's.
+//! The client pulls: when it can receive more, the next chunk of the upstream is read, translated
+//! and sent as one write (the runtime's cost is per write). No queue exists between upstream and
+//! client, so a slow client slows its upstream, and dropping the answer aborts the upstream's
+//! request. After the answer of one upstream a call of another may follow, such as the judge of
+//! tool calls.
 
 use std::mem;
 use std::rc::Rc;
@@ -19,27 +20,29 @@ use crate::live::{self, Live};
 use crate::source::{self, Pieces};
 use crate::timer::Timer;
 
-/// Time that an upstream that has said everything may take to end its body. A body that is cut off
-/// cannot use its connection again; almost all end in the same packet.
+/// Time for which an upstream whose answer is finished may still end its body, in milliseconds. A
+/// body that is cut off makes its connection useless for further requests; almost all bodies end in
+/// the same packet.
 const ENDING_MS: Millis = 100;
 
 pub(crate) struct Answering {
     live: Box<Live>,
     upstream: UpstreamBody,
-    /// Call whose head has not come, though the client has its own.
+    /// Call whose response head has not arrived yet, although the client has the head of its
+    /// answer.
     sent: Option<Sent>,
     timer: Timer,
-    /// Bytes for the client.
+    /// Translated bytes that are ready for the client.
     out: Vec<u8>,
-    /// Time until which the upstream may end by itself, once the exchange is over.
+    /// Time until which the upstream may end its body by itself, once the exchange is over.
     ending: Option<Millis>,
 }
 
 /// Result of waiting for an upstream's response.
 pub(crate) enum Answered {
-    /// The response for the client.
+    /// Response that is ready for the client.
     Response(Response),
-    /// The exchange wants another call before the client gets an answer.
+    /// Exchange that needs another upstream call before the client gets an answer.
     Due(Box<Live>),
 }
 
@@ -48,12 +51,13 @@ impl Answering {
         Self { live, upstream, sent: None, timer: Timer::default(), out: Vec::new(), ending: None }
     }
 
-    /// Waits for the head of the answer to a call, while the client gets pings.
+    /// Returns an answer that sends pings to the client while it waits for the head of an
+    /// upstream's response.
     pub(crate) fn waiting(live: Box<Live>, sent: Sent) -> Self {
         Self { sent: Some(sent), ..Self::new(live, UpstreamBody::none()) }
     }
 
-    /// Begins the response. The rest follows as the body.
+    /// Starts the response with this head. The remaining bytes follow as a streamed body.
     pub(crate) fn begin(mut self, head: &Head) -> Response {
         self.live.begin_answer();
         self.live.exchange.poll_body(&mut self.out);
@@ -64,8 +68,8 @@ impl Answering {
         http::stream(head, &source::stream(&client, Box::new(self)))
     }
 
-    /// Reads until the exchange gives the head, or wants to call again. The rest follows as the
-    /// body.
+    /// Reads the upstream until the exchange gives the head of the answer, or needs another call.
+    /// The remaining bytes follow as a streamed body.
     pub(crate) async fn respond(mut self) -> Answered {
         loop {
             std::future::poll_fn(|context| self.poll_step(context)).await;
@@ -78,7 +82,8 @@ impl Answering {
         }
     }
 
-    /// Sends the call that follows the answer of which the client has the head, if one is due.
+    /// Sends the next upstream call, if one is due after the client already got the head of its
+    /// answer.
     fn call_again(&mut self) {
         let exchange = &mut self.live.exchange;
         if !exchange.is_call_due() {
@@ -96,7 +101,8 @@ impl Answering {
         }
     }
 
-    /// Polls the call whose head has not come; ready once there is no such call.
+    /// Polls the call whose response head has not arrived yet; ready once no call is waiting for a
+    /// head.
     fn poll_sent(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let Some(mut sent) = self.sent.take() else { return Poll::Ready(()) };
         let exchange = &mut self.live.exchange;
@@ -111,7 +117,8 @@ impl Answering {
         Poll::Ready(())
     }
 
-    /// Handles the next event: a piece of the upstream, its end, or a timeout.
+    /// Handles the next event: a chunk from the upstream, the end of the upstream's body, or a
+    /// timeout.
     fn poll_step(&mut self, context: &mut Context<'_>) -> Poll<()> {
         self.call_again();
         let is_answering = self.poll_sent(context).is_ready();
@@ -151,7 +158,7 @@ impl Answering {
         Poll::Ready(())
     }
 
-    /// Waits a moment, once the exchange is over, for the upstream to end its body.
+    /// Waits up to `ENDING_MS` after the exchange for the upstream to end its body.
     fn poll_ending(&mut self, context: &mut Context<'_>) -> Poll<()> {
         if self.live.exchange.poll_cancel() == Some(Cancel::Cut) {
             self.upstream.cut();

@@ -1,4 +1,5 @@
-//! The client's body: collected in pieces, which are counted as they come.
+//! Collection of a request body from the client, chunk by chunk, with the bytes counted as they
+//! arrive.
 
 use std::cell::{Cell, RefCell};
 use std::future::{Future as _, poll_fn};
@@ -16,17 +17,17 @@ use crate::incoming::Incoming;
 use crate::live::Live;
 use crate::timer::Timer;
 
-/// Bytes that are collected, and what brings more of them.
+/// Request body that is being collected: its source, and the bytes so far.
 struct Collecting {
     body: Incoming,
     bytes: RefCell<Vec<u8>>,
-    /// True if the request was given up for others, and its bytes are free.
+    /// True if the request was given up to free memory for other requests.
     given_up: Cell<bool>,
 }
 
 impl Collecting {
-    /// Called in the context of another request. The runtime calls what waits for the promise in
-    /// its own.
+    /// Gives up the request: frees the collected bytes and stops the reading. Called in the context
+    /// of another request; the runtime resumes the waiting task in the task's own context.
     fn give_up(&self) {
         self.given_up.set(true);
         self.bytes.take();
@@ -43,7 +44,7 @@ impl Collecting {
     }
 }
 
-/// Stops reading when it is dropped, whoever drops it.
+/// Guard that stops reading the body when it is dropped.
 struct Reading(Rc<Collecting>);
 
 impl Drop for Reading {
@@ -52,8 +53,8 @@ impl Drop for Reading {
     }
 }
 
-/// Collects a body, within the limits of one request and of all together. Gives it back where it is
-/// not whole.
+/// Collects a request body, within the limits for one request and for all requests together. On
+/// failure, returns the unread body with the error.
 pub(crate) async fn collect(
     live: &Live,
     body: Option<Incoming>,

@@ -1,13 +1,13 @@
-//! Memory that all requests of an isolate hold together: `buffered_bytes_max`, in
+//! Limit on the memory that all requests of an isolate hold together: `buffered_bytes_max`, in
 //! [`creole::Budget`].
 //!
-//! Counted are each exchange and its head, the client's body as it comes, the translated request
-//! until the upstream answers, and what is kept of an answer: a whole one, an event that is not
-//! complete, calls that wait, bytes that the client has not taken.
+//! The count includes each exchange with its head, the client's body as it arrives, the translated
+//! request until the upstream answers, and buffered parts of an answer: a whole answer, an
+//! incomplete event, tool calls that wait, bytes that the client has not read.
 //!
 //! A request that is given up for others belongs to another context of the runtime, and may not be
-//! polled in this one. So [`Held::collect`] takes a function that frees its memory and keeps the
-//! promise that it waits for.
+//! polled in this one. So [`Held::collect`] takes a function that frees the request's memory and
+//! resolves the promise that the request waits for.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -15,24 +15,26 @@ use std::rc::Rc;
 
 use creole::{Holding, Millis, Owner};
 
-/// Parts of the limit, of which each exchange takes one for itself: 8 KiB.
+/// Divisor of the limit: each exchange counts as the limit divided by this number, which is 8 KiB
+/// by default.
 const EXCHANGES: usize = 2048;
 
-/// Steps in which held bytes are counted, so that not every piece of a stream changes the budget.
+/// Granularity in which held bytes are counted, so that not every chunk of a stream changes the
+/// budget.
 const STEP_BYTES: usize = 1024;
 
-/// The memory that all requests of an isolate hold.
+/// Shared account of the memory that all requests of an isolate hold.
 #[derive(Clone)]
 pub(crate) struct Budget(Rc<Shared>);
 
 struct Shared {
     budget: RefCell<creole::Budget>,
-    /// Function that gives up a request whose body is collected.
+    /// Functions that give up requests whose bodies are being collected, by the request's holding.
     collecting: RefCell<BTreeMap<Holding, Box<dyn FnOnce()>>>,
     exchange: usize,
 }
 
-/// The memory of one request; free when it is dropped.
+/// Memory held by one request, which is freed when this value is dropped.
 pub(crate) struct Held {
     budget: Budget,
     holding: Holding,
@@ -48,13 +50,13 @@ impl Budget {
         }))
     }
 
-    /// Begins a request, which holds nothing yet.
+    /// Registers a request, which holds no memory yet.
     pub(crate) fn begin(&self, owner: Owner, now: Millis) -> Held {
         let holding = self.0.budget.borrow_mut().begin(owner, now);
         Held { budget: self.clone(), holding, bytes: Cell::new(0) }
     }
 
-    /// Frees the memory of requests that were given up.
+    /// Frees the memory of requests that were given up for others.
     fn give_up(&self) {
         loop {
             let Some(holding) = self.0.budget.borrow_mut().poll_given_up() else { return };
@@ -67,8 +69,8 @@ impl Budget {
 }
 
 impl Held {
-    /// Sets the bytes that the request holds beside its exchange. Returns false if there are not so
-    /// many.
+    /// Sets the number of bytes that the request holds in addition to its exchange. Returns false
+    /// if the budget does not have enough bytes left.
     #[must_use]
     pub(crate) fn set(&self, bytes: usize, now: Millis) -> bool {
         let bytes = bytes.saturating_add(self.budget.0.exchange);
@@ -84,19 +86,21 @@ impl Held {
         set
     }
 
-    /// Notes that the body is collected now; `give_up` is called if the request is given up for
-    /// others.
+    /// Notes that the request's body is being collected. `give_up` is called if the request is
+    /// given up for others.
     pub(crate) fn collect(&self, give_up: impl FnOnce() + 'static) {
         self.budget.0.collecting.borrow_mut().insert(self.holding, Box::new(give_up));
     }
 
-    /// Notes that the body is whole, or passes: the request is not given up any more.
+    /// Notes that the request's body is complete, or passes through uncollected. From now on the
+    /// request is not given up for others.
     pub(crate) fn complete(&self) {
         self.budget.0.budget.borrow_mut().complete(self.holding);
         self.budget.0.collecting.borrow_mut().remove(&self.holding);
     }
 
-    /// Notes that the answer begins: the share of the request's owner does not limit it any more.
+    /// Notes that the answer begins: from now on the share of the request's owner does not limit
+    /// its memory.
     pub(crate) fn begin_answer(&self) {
         self.budget.0.budget.borrow_mut().begin_answer(self.holding);
     }

@@ -1,4 +1,5 @@
-//! Calls of upstreams and of the web: the first of a request, and those that follow it.
+//! Calls of upstreams, and of web servers to fetch images: the first call of a request, and later
+//! ones.
 
 use std::future::Future as _;
 use std::pin::Pin;
@@ -16,15 +17,15 @@ use crate::http;
 use crate::incoming::Incoming;
 use crate::live;
 
-/// A call on its way, until the head of its answer has come. Dropped before that, it is aborted.
+/// Outgoing call whose response head has not arrived yet. Dropping the value aborts the call.
 pub(crate) struct Sent {
-    /// Name of the upstream; empty if the call reads the web.
+    /// Name of the called upstream; empty if the call fetches from the web.
     upstream: String,
     fetch: JsFuture<Response>,
     aborting: Aborting,
 }
 
-/// Aborts a request when it is dropped, unless the request is over.
+/// Guard that aborts a request when dropped, unless the request is over.
 pub(crate) struct Aborting(Option<AbortController>);
 
 impl Aborting {
@@ -47,10 +48,11 @@ impl Drop for Aborting {
     }
 }
 
-/// The upstream's body. Dropped before its end, it aborts the request.
+/// Body of an upstream's response. Dropping it before its end aborts the request.
 pub(crate) struct UpstreamBody(Option<Open>);
 
-/// A body that has not ended, the piece that is being read, and what aborts the request.
+/// Response body that has not ended, with the chunk that is being read and the guard that aborts
+/// the request.
 struct Open {
     body: Incoming,
     read: Option<JsFuture>,
@@ -58,7 +60,7 @@ struct Open {
 }
 
 impl UpstreamBody {
-    /// Returns the body of a call whose head has not come.
+    /// Returns a placeholder for the body of a call whose response head has not arrived.
     pub(crate) const fn none() -> Self {
         Self(None)
     }
@@ -113,7 +115,8 @@ impl Drop for UpstreamBody {
 }
 
 impl Sent {
-    /// Sends a call; nothing where there is no such upstream, or the runtime takes no such URL.
+    /// Sends a call. Returns `None` if no upstream has the call's name, or if the runtime rejects
+    /// the URL.
     pub(crate) fn new(config: &Config, call: Call) -> Option<Self> {
         let headers = http::headers(&call.headers);
         let (aborting, signal) = Aborting::new();
@@ -150,7 +153,7 @@ impl Sent {
         }))
     }
 
-    /// Tells the exchange of the head, and gives the body.
+    /// Passes the response head to the exchange, and returns the response body.
     pub(crate) fn answered(self, response: &Response, exchange: &mut Exchange) -> UpstreamBody {
         let mut headers = http::list(response.headers());
         // The runtime gives the body as it was before it was compressed, and leaves this header.

@@ -1,18 +1,18 @@
-//! The configuration, from the Worker's variables and secrets.
+//! Configuration of the Worker, read from its variables and secrets.
 //!
-//! An isolate has 128 MB for everything. Limits that would be too large for it are lowered here,
-//! not refused: the same document serves on all hosts.
+//! An isolate has 128 MB for everything. Limits that are too large for an isolate are lowered here,
+//! not refused, so that the same configuration works on all hosts.
 
 use std::cell::RefCell;
 
 use creole::Config;
 use creole::config::Settings;
 
-/// Name of the variable that may be an object.
+/// Name of the variable that may hold the configuration as a JSON object instead of a text.
 const DOCUMENT: &str = "CREOLE_CONFIG";
 
-/// Limits on bodies. A body is in the isolate up to five times for a moment: as JavaScript's, as
-/// ours, as text with its parts, translated, and as JavaScript's again.
+/// Upper limits on request and response bodies. An isolate may briefly hold a body five times: as
+/// JavaScript bytes, as Rust bytes, parsed, translated, and as JavaScript bytes again.
 const REQUEST_BYTES_MAX: usize = 8 << 20;
 const RESPONSE_BYTES_MAX: usize = 8 << 20;
 const WAITING_BYTES_MAX: usize = 8 << 20;
@@ -23,11 +23,11 @@ const BUFFERED_BYTES_MAX: usize = 16 << 20;
 /// Value of a variable, a secret or another binding.
 pub(crate) enum Variable {
     Text(String),
-    /// Any other value, as JSON. A secret of the Secrets Store is `{}`.
+    /// Value that is not a text, as JSON. A secret of the Secrets Store reads as `{}`.
     Json(String),
 }
 
-/// Reads the configuration. `variable` gives the binding of a name.
+/// Reads the configuration. `variable` returns the value of a binding by its name.
 ///
 /// # Errors
 /// The text says what is wrong, and where.

@@ -1,4 +1,4 @@
-//! The isolate's environment: variables and secrets, the clock, randomness.
+//! Environment of the isolate: variables and secrets, the clock, and randomness.
 
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
@@ -18,7 +18,7 @@ use crate::analytics::Dataset;
 use crate::budget::Budget;
 use crate::configure::{self, Variable};
 
-/// Calls that the free plan allows for one request.
+/// Number of subrequests that Cloudflare's free plan allows for one request.
 const CALLS_MAX: u32 = 50;
 
 /// State that all requests of the isolate share.
@@ -30,9 +30,10 @@ pub(crate) struct Isolate {
     pub(crate) counters: Rc<RefCell<Counters>>,
     pub(crate) refusals: Arc<Refusals>,
     pub(crate) refused_lines: Rc<RefCell<RefusedLines>>,
-    /// Calls that one request may make.
+    /// Maximum number of calls that one request may make.
     pub(crate) calls_max: u32,
-    /// Callers of a Worker on one's own machine; `None` where clients have keys.
+    /// Check of the callers of a Worker on a developer's own machine; `None` if clients
+    /// authenticate with keys.
     callers: Option<Rc<Callers>>,
 }
 
@@ -41,8 +42,9 @@ thread_local! {
 }
 
 impl Isolate {
-    /// Reads the configuration at the first request: variables belong to a deployment, and each
-    /// deployment has isolates of its own. `None`: it cannot be used, and the log says why.
+    /// Returns the isolate's state; the first request reads the configuration. Returns `None` if
+    /// the configuration is invalid, after logging the error. Variables belong to a deployment, and
+    /// each deployment has isolates of its own.
     pub(crate) fn of(env: &JsValue) -> Option<Self> {
         ISOLATE.with(|isolate| {
             isolate
@@ -71,8 +73,9 @@ impl Isolate {
         })
     }
 
-    /// Returns why a request is not answered: a web page of another host may have sent it. A Worker
-    /// at Cloudflare, whose requests have `cf.colo` or come by HTTPS, is called by any name.
+    /// Returns the reason to refuse a request that a web page of another host may have sent, or
+    /// `None`. A Worker at Cloudflare (requests have `cf.colo`, or use HTTPS) accepts any host
+    /// name.
     pub(crate) fn refuse(
         &self,
         request: &Request,
@@ -91,7 +94,7 @@ impl Isolate {
     }
 }
 
-/// Returns Cloudflare's limit of subrequests, which differs between plans.
+/// Returns the maximum number of subrequests for one request, which depends on the Cloudflare plan.
 fn calls_max(env: &JsValue) -> u32 {
     match variable(env, "SUBREQUESTS_MAX") {
         Some(Variable::Text(text) | Variable::Json(text)) => text.trim().parse().ok(),
@@ -107,14 +110,14 @@ fn callers(env: &JsValue) -> Callers {
     }
 }
 
-/// Returns true if Cloudflare says in which of its places a request came in.
+/// Returns true if the request has `cf.colo`, the Cloudflare data centre that received the request.
 pub(crate) fn has_colo(request: &Request) -> bool {
     let cf = Reflect::get(request, &"cf".into()).ok().filter(JsValue::is_object);
     let colo = cf.and_then(|cf| Reflect::get(&cf, &"colo".into()).ok());
     colo.is_some_and(|colo| colo.is_string())
 }
 
-/// Returns true if everybody uses a key of the operator's.
+/// Returns true if clients can use the operator's upstream key without a key of their own.
 fn is_open(config: &Config) -> bool {
     let has_secrets = config.upstreams.values().any(Upstream::has_secrets);
     has_secrets && config.client_keys.is_empty() && config.settings.log >= Log::Warn
@@ -135,7 +138,7 @@ fn variable(env: &JsValue, name: &str) -> Option<Variable> {
     }
 }
 
-/// Returns the time in Unix milliseconds. The clock of a Worker stands still while it computes.
+/// Returns the time in Unix milliseconds. A Worker's clock stands still during computation.
 pub(crate) fn now() -> Millis {
     Date::now() as Millis
 }
@@ -151,7 +154,7 @@ extern "C" {
     fn random_values(this: &Crypto, bytes: &mut [u8]) -> Result<JsValue, JsValue>;
 }
 
-/// Returns a seed for an exchange.
+/// Returns a random seed for an exchange.
 pub(crate) fn seed() -> u128 {
     let mut bytes = [0; 16];
     // It has no way to fail for so few bytes. Should it, the clock is better than equal ids.

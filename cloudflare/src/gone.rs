@@ -1,8 +1,8 @@
-//! The runtime's word that a client has gone: `request.signal`, with the flag
+//! Detection of clients that disconnect: `request.signal`, with the compatibility flag
 //! `enable_request_signal`.
 //!
 //! The runtime drops a request whose client is gone, and never polls it again. So the exchange must
-//! end in the very moment of this word, or it stays in the isolate for ever.
+//! end in the callback of the signal, or it would stay in the isolate for ever.
 
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
@@ -14,11 +14,11 @@ use wasm_bindgen::prelude::*;
 use worker::js_sys::Reflect;
 use worker::web_sys::{AbortSignal, Request};
 
-/// The client of one request.
+/// Connection state of the client of one request.
 pub(crate) struct Client {
     signal: Option<AbortSignal>,
     state: Rc<State>,
-    /// Function that the signal calls, kept for as long as the signal may call it.
+    /// Callback of the abort signal, kept alive as long as the signal may call it.
     _listener: Closure<dyn FnMut()>,
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct Client {
 struct State {
     gone: Cell<bool>,
     waker: RefCell<Option<Waker>>,
-    /// Function that ends the client's stream.
+    /// Function that ends the stream of the answer to the client.
     end: RefCell<Option<Box<dyn FnOnce()>>>,
 }
 
@@ -57,7 +57,7 @@ impl Client {
         Self { signal, state, _listener: listener }
     }
 
-    /// Waits for what is answered, or for the client's end.
+    /// Waits for `answer`. Returns `None` if the client disconnects first.
     pub(crate) async fn wait<T>(&self, answer: impl Future<Output = T>) -> Option<T> {
         let mut answer = pin!(answer);
         poll_fn(|context| match self.poll_gone(context) {
@@ -67,8 +67,8 @@ impl Client {
         .await
     }
 
-    /// Notes what ends the stream that the client reads, of which nobody may wait for the next
-    /// piece.
+    /// Sets the function that ends the client's stream when the client disconnects, because no task
+    /// may be waiting for the stream's next chunk then.
     pub(crate) fn on_leaving(&self, end: impl FnOnce() + 'static) {
         self.state.end.replace(Some(Box::new(end)));
     }

@@ -1,4 +1,5 @@
-//! Hooks for tests (the feature `test-hooks`): panics on demand, and figures of what is alive.
+//! Hooks for tests (the feature `test-hooks`): panics on demand, and counts of live exchanges and
+//! streams.
 
 use std::cell::Cell;
 
@@ -12,7 +13,8 @@ use crate::http;
 
 #[wasm_bindgen(raw_module = "./stream.js")]
 extern "C" {
-    /// Returns the number of requests and streams that wait for the module, in `stream.js`.
+    /// Returns the number of requests and streams that wait for the WebAssembly module, as counted
+    /// in `stream.js`.
     fn waiting() -> usize;
 }
 
@@ -20,13 +22,13 @@ thread_local! {
     static LIVE: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Counts an exchange that begins or ends.
+/// Counts an exchange: `begins` is true at its start, and false at its end.
 pub(crate) fn count(begins: bool) {
     let change = if begins { usize::saturating_add } else { usize::saturating_sub };
     LIVE.set(change(LIVE.get(), 1));
 }
 
-/// Answers a request with the header `x-test-hook`: panics, or gives the figures.
+/// Handles a test request with the header `x-test-hook`: panics, or returns the counts.
 pub(crate) fn answer(request: &Request) -> Option<Response> {
     match request.headers().get("x-test-hook").ok()??.as_str() {
         "panic" => panic_now(),
@@ -44,7 +46,7 @@ pub(crate) fn answer(request: &Request) -> Option<Response> {
     }
 }
 
-/// Panics if a stream carries the text `panic-in-stream`.
+/// Panics if the bytes of a stream contain the text `panic-in-stream`.
 pub(crate) fn panic_in_stream(out: &[u8]) {
     const WORD: &[u8] = b"panic-in-stream";
     if out.windows(WORD.len()).any(|window| window == WORD) {

@@ -1,4 +1,4 @@
-//! Between the runtime's requests, responses and headers and those of the exchange.
+//! Conversion of requests, responses and headers between the Workers runtime and the exchange.
 
 use creole::text::words;
 use creole::{Head, Header, Unreachable};
@@ -13,12 +13,12 @@ use worker::{Headers, js_sys};
 
 use crate::incoming::Incoming;
 
-/// Returns the headers as a list. Their names are in lower case: the runtime sees to that.
+/// Returns the headers as a list. The runtime gives header names in lower case.
 pub(crate) fn list(headers: worker::web_sys::Headers) -> Vec<Header> {
     Headers(headers).entries().collect()
 }
 
-/// Makes the runtime's headers of a list. What the runtime does not take as a header is left out.
+/// Converts a list to the runtime's headers. Headers that the runtime rejects are left out.
 pub(crate) fn headers(list: &[Header]) -> Headers {
     let headers = Headers::new();
     for (name, value) in list {
@@ -27,14 +27,14 @@ pub(crate) fn headers(list: &[Header]) -> Headers {
     headers
 }
 
-/// Returns the part of a URL behind its authority.
+/// Returns the part of a URL after its authority: path and query.
 pub(crate) fn path_and_query(url: &str) -> &str {
     let rest = words::split_once(url, "://").map_or(url, |(_, rest)| rest);
     rest.find('/').and_then(|at| rest.get(at..)).unwrap_or("/")
 }
 
-/// Sends a request to an upstream. A redirection is an answer: whatever it points to must not get
-/// the key.
+/// Sends a request to an upstream. Redirects are not followed, because the redirect's target must
+/// not get the key.
 pub(crate) fn send(
     method: &str,
     url: &str,
@@ -47,9 +47,8 @@ pub(crate) fn send(
     start(url, &init, signal)
 }
 
-/// Sends a request for what is read of the web. Cloudflare's cache, which fills itself for most
-/// images, neither answers nor keeps it: nothing of one request is kept for the next. Redirections
-/// are followed by the core.
+/// Sends a request that fetches a resource from the web, such as an image. Cloudflare's cache is
+/// bypassed, so that nothing of one request is kept for the next. The core follows redirects.
 pub(crate) fn read(
     url: &str,
     headers: &Headers,
@@ -81,11 +80,11 @@ fn start(
 
 #[wasm_bindgen(raw_module = "./stream.js")]
 extern "C" {
-    /// Sends a request, as `fetch` does.
+    /// Sends a request with the runtime's global function `fetch`.
     fn call(request: &Request, signal: &AbortSignal) -> Promise;
 }
 
-/// Returns the answer to the client.
+/// Returns a response to the client with a complete body.
 pub(crate) fn response(head: &Head, body: &[u8]) -> Response {
     let init = init(head);
     let body = (!body.is_empty()).then(|| Uint8Array::from(body));
@@ -96,7 +95,7 @@ pub(crate) fn response(head: &Head, body: &[u8]) -> Response {
     made.unwrap_or_else(|_| Response::error())
 }
 
-/// Returns the answer to a client whose body is not read, or not to its end.
+/// Returns a response to a client whose request body is not read, or not read to its end.
 pub(crate) fn refusal(
     head: &Head,
     body: &[u8],
@@ -109,7 +108,7 @@ pub(crate) fn refusal(
     }
 }
 
-/// Returns the answer to the client, as a stream.
+/// Returns a response to the client with a streamed body.
 pub(crate) fn stream(head: &Head, body: &ReadableStream) -> Response {
     let made = Response::new_with_opt_readable_stream_and_init(Some(body), &init(head));
     made.unwrap_or_else(|_| Response::error())
@@ -122,8 +121,8 @@ fn init(head: &Head) -> ResponseInit {
     init
 }
 
-/// Returns the reason why an upstream could not be reached, without addresses or names: clients
-/// read this. The runtime has only texts for its errors.
+/// Returns the reason why an upstream could not be reached, without addresses or names, because
+/// clients read the reason. The runtime describes errors only by text.
 pub(crate) fn reason(error: &JsValue) -> Unreachable {
     let text = describe(error).to_ascii_lowercase();
     for (any, reason) in [
@@ -142,7 +141,7 @@ pub(crate) fn reason(error: &JsValue) -> Unreachable {
     Unreachable::NotConnected
 }
 
-/// Returns the runtime's text for an error.
+/// Returns the runtime's message for an error.
 pub(crate) fn describe(error: &JsValue) -> String {
     let error = error.dyn_ref::<js_sys::Error>();
     error.map_or_else(String::new, |error| error.message().into())

@@ -1,7 +1,8 @@
-//! An exchange while it lives; it is counted, and written to the log, when it ends.
+//! State of an exchange while it runs. The exchange is counted and logged when this state is
+//! dropped.
 //!
-//! That happens when the value is dropped, whoever drops it: the handler when it has answered or
-//! its client has gone, or the stream.
+//! The state may be dropped by the handler, after the answer or when the client has gone, or by the
+//! stream of the answer.
 
 use std::rc::Rc;
 
@@ -23,13 +24,14 @@ pub(crate) struct Live {
     pub(crate) request: Request,
     pub(crate) client: Rc<Client>,
     isolate: Isolate,
-    /// The memory of the request, once it is known whose it is.
+    /// Memory held by the request; `None` until the request's owner is known.
     held: Option<Held>,
-    /// Number of calls so far.
+    /// Number of calls made so far.
     calls: u32,
 }
 
-/// Calls that are kept for models: an answer, retries, descriptions, a judge.
+/// Number of calls reserved for models (an answer, retries, image descriptions, a judge), so that
+/// image fetches cannot use them up.
 const CALLS_OF_MODELS: u32 = 10;
 
 impl Live {
@@ -58,7 +60,7 @@ impl Live {
         }
     }
 
-    /// Begins to count what the request holds, for its owner.
+    /// Starts counting the memory of the request for its owner (a client key or address).
     pub(crate) fn hold(
         &mut self,
         request: &web_sys::Request,
@@ -69,7 +71,8 @@ impl Live {
         self.count(0)
     }
 
-    /// Counts what the exchange holds now, and `beside` it.
+    /// Counts the bytes that the exchange holds now, plus `beside` bytes held elsewhere for the
+    /// request. Fails if the budget is exceeded.
     pub(crate) fn count(&self, beside: usize) -> Result<(), Failure> {
         let exchange = self.exchange.head_bytes().saturating_add(self.exchange.held_bytes());
         match &self.held {
@@ -80,8 +83,8 @@ impl Live {
         }
     }
 
-    /// Counts a call and what the exchange holds beside it. Where both are too much, it forgets the
-    /// client's body.
+    /// Counts a call and the memory of its body. If the budget is exceeded, drops the client's
+    /// request body and counts again.
     pub(crate) fn count_call(&mut self, call: &Call) -> Result<(), Failure> {
         let kept = if call.fetch.is_some() { CALLS_OF_MODELS } else { 0 };
         if self.calls.saturating_add(kept) >= self.isolate.calls_max {
@@ -97,39 +100,39 @@ impl Live {
         })
     }
 
-    /// Notes that the client's body is collected now; see [`Held::collect`].
+    /// Notes that the client's body is being collected; see [`Held::collect`].
     pub(crate) fn collect(&self, give_up: impl FnOnce() + 'static) {
         if let Some(held) = &self.held {
             held.collect(give_up);
         }
     }
 
-    /// Notes that the client's body is whole, or passes.
+    /// Notes that the client's body is complete, or passes through uncollected.
     pub(crate) fn complete(&self) {
         if let Some(held) = &self.held {
             held.complete();
         }
     }
 
-    /// Notes that the client gets the head of its answer.
+    /// Notes that the client gets the head of its answer now.
     pub(crate) fn begin_answer(&self) {
         if let Some(held) = &self.held {
             held.begin_answer();
         }
     }
 
-    /// Returns the answer to a failure before the head.
+    /// Returns the error response for a failure before the head of the answer was sent.
     pub(crate) fn fail(&mut self, failure: Failure) -> Response {
         self.refuse(failure, None)
     }
 
-    /// Returns the answer to a failure before the client's body was read to its end.
+    /// Returns the error response for a failure before the client's body was read to its end.
     pub(crate) fn refuse(&mut self, failure: Failure, unread: Option<&Incoming>) -> Response {
         self.exchange.handle_failure(failure, now());
         self.reply(unread)
     }
 
-    /// Returns the answer of an exchange that has ended.
+    /// Returns the response of an exchange that has ended.
     pub(crate) fn reply(&mut self, unread: Option<&Incoming>) -> Response {
         let reply = self.exchange.poll_reply().unwrap_or_default();
         let most = self.exchange.config().settings.discarded_bytes_max();
@@ -137,9 +140,9 @@ impl Live {
     }
 }
 
-/// Returns the owner of a request: a client key, or the address that Cloudflare saw. In a runtime
-/// of one's own any client can set the header with that address. So there the client's credential,
-/// which its upstream checks, tells clients apart.
+/// Returns the owner of a request: a client key, or the client address that Cloudflare saw. Outside
+/// of Cloudflare any client can set the header with that address, so there the client's credential,
+/// which the upstream checks, identifies the client.
 fn owner(exchange: &Exchange, is_at_cloudflare: bool, headers: &[Header]) -> Owner {
     if let Some(name) = exchange.client_key() {
         return Owner::of_client_key(name);
@@ -152,7 +155,7 @@ fn owner(exchange: &Exchange, is_at_cloudflare: bool, headers: &[Header]) -> Own
     Owner::of_credential(credential.unwrap_or_default())
 }
 
-/// Says what went wrong with an upstream, unless the log is off.
+/// Logs a warning about an upstream, unless the log is off.
 pub(crate) fn warn(config: &Config, what: impl FnOnce() -> String) {
     if config.settings.log >= Log::Warn {
         worker::console_warn!("{}", what());

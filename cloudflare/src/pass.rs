@@ -1,7 +1,7 @@
-//! Paths that are not Creole's: `/v1/*` goes to the first upstream as it is, with that upstream's
-//! key; nothing else is served.
+//! Pass-through of paths that Creole does not translate: `/v1/*` goes unchanged to the first
+//! upstream, with that upstream's key.
 //!
-//! Both bodies stay with the runtime and never enter WebAssembly.
+//! The bodies of request and response stay in the runtime and never enter WebAssembly.
 
 use creole::{Failure, Header, PassedHead};
 use worker::web_sys::{Request, Response};

@@ -1,5 +1,5 @@
-//! The service of a request: it is collected, translated and sent on, and its answer is translated
-//! on the way back.
+//! Handling of one request: the body is collected, translated and sent on, and the answer is
+//! translated on the way back.
 
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -20,7 +20,7 @@ use crate::live::Live;
 use crate::pass;
 use crate::timer::Timer;
 
-/// Called by `shim.js` for every request.
+/// Handles a request. `shim.js` calls this function for every request.
 #[wasm_bindgen(
     wasm_bindgen_futures = worker::wasm_bindgen_futures,
     js_sys = worker::js_sys
@@ -81,7 +81,7 @@ async fn translate(mut live: Box<Live>, request: &Request) -> Response {
     }
 }
 
-/// Calls an upstream, until there is a response for the client or another call is due.
+/// Calls an upstream, and waits until a response for the client is ready or another call is due.
 async fn answer_of(mut live: Box<Live>, call: Call) -> Answered {
     if let Err(failure) = live.count_call(&call) {
         return failed(live, failure);
@@ -114,14 +114,15 @@ async fn answer_of(mut live: Box<Live>, call: Call) -> Answered {
     Answering::new(live, upstream).respond().await
 }
 
-/// Tells the exchange that its call failed, and returns what follows.
+/// Reports to the exchange that its call failed, and returns what follows: another call or a
+/// response.
 fn failed(mut live: Box<Live>, failure: Failure) -> Answered {
     live.exchange.handle_failure(failure, now());
     without_answer(live)
 }
 
-/// Ends a call whose answer is not the client's: another call is due, for which an image that
-/// cannot be fetched makes no difference, or the exchange has ended.
+/// Ends a call whose answer does not go to the client. Either another call is due (an image that
+/// cannot be fetched makes no difference to it), or the exchange has ended.
 fn without_answer(mut live: Box<Live>) -> Answered {
     if live.exchange.is_call_due() {
         return Answered::Due(live);

@@ -1,4 +1,4 @@
-//! An answer as JavaScript reads it: see `stream.js`.
+//! Stream of an answer for the client, pulled by JavaScript: see `stream.js`.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -18,13 +18,13 @@ extern "C" {
     fn stream_of(source: Source) -> ReadableStream;
 }
 
-/// An answer that is read in pieces.
+/// Answer that is read chunk by chunk.
 pub(crate) trait Pieces {
-    /// Gives the next piece; `None` at the end.
+    /// Polls for the next chunk; `None` at the end.
     fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Option<Vec<u8>>>;
 }
 
-/// Returns the stream for the client.
+/// Returns the answer as a JavaScript stream for the client.
 pub(crate) fn stream(client: &Client, answer: Box<dyn Pieces>) -> ReadableStream {
     let pulled = Rc::new(RefCell::new(Pulled { answer: Some(answer), pulling: None }));
     let read = Rc::downgrade(&pulled);
@@ -36,7 +36,7 @@ pub(crate) fn stream(client: &Client, answer: Box<dyn Pieces>) -> ReadableStream
     stream_of(Source(pulled))
 }
 
-/// Ends the answer of a client that has gone.
+/// Drops the answer of a client that has disconnected.
 fn cancel(pulled: &RefCell<Pulled>) {
     let Ok(mut state) = pulled.try_borrow_mut() else { return };
     let (answer, pulling) = (state.answer.take(), state.pulling.take());
@@ -48,14 +48,14 @@ fn cancel(pulled: &RefCell<Pulled>) {
     }
 }
 
-/// Source of the client's body, from which `stream.js` pulls.
+/// Source of the client's response body, from which `stream.js` pulls chunks.
 #[wasm_bindgen]
 pub struct Source(Rc<RefCell<Pulled>>);
 
 struct Pulled {
-    /// Answer to read from; `None` once it is over, or given up.
+    /// Answer to read from; `None` once the answer is over or was given up.
     answer: Option<Box<dyn Pieces>>,
-    /// Waker of the pull that waits for a piece.
+    /// Waker of the pull that waits for a chunk.
     pulling: Option<Waker>,
 }
 
@@ -74,7 +74,7 @@ impl Pulled {
 
 #[wasm_bindgen]
 impl Source {
-    /// Promises the next piece, or `undefined` at the end.
+    /// Returns a promise of the next chunk, or of `undefined` at the end.
     pub fn pull(&self) -> Promise {
         let state = Rc::clone(&self.0);
         future_to_promise(async move {
@@ -87,7 +87,7 @@ impl Source {
         })
     }
 
-    /// Ends the answer, because the client has gone.
+    /// Ends the answer, because the client has disconnected.
     pub fn cancel(&self) {
         cancel(&self.0);
     }

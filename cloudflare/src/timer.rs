@@ -1,8 +1,8 @@
-//! A timer for an exchange, set anew only when it has fired or must fire earlier.
+//! Timer for an exchange, restarted only when it has fired or must fire earlier.
 //!
-//! Every piece of the upstream moves the moment at which something is due, and a timer for each of
-//! them would cost a fifth of what a piece costs at all. So the one that runs is left alone: when
-//! it fires too early, it is set for what is left.
+//! Every chunk of the upstream moves the exchange's next timeout, and a new timer for each chunk
+//! would add a fifth to the cost of a chunk. So a running timer is left alone: if it fires too
+//! early, it is set again for the remaining time.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use worker::Delay;
 
 use crate::environment;
 
-/// Longest time that JavaScript can wait.
+/// Longest delay that JavaScript's timers support, in milliseconds.
 const LONGEST_MS: Millis = i32::MAX as Millis;
 
 #[derive(Default)]
@@ -24,8 +24,8 @@ pub(crate) struct Timer {
     relay: Arc<Relay>,
 }
 
-/// Wakes the task that polled last. A [`Delay`] wakes the one that polled first, but each pull of a
-/// stream is a task of its own.
+/// Waker that wakes the task that polled last. A [`Delay`] wakes the task that polled first, but
+/// each pull of a stream is a task of its own.
 #[derive(Default)]
 struct Relay(AtomicWaker);
 
@@ -36,7 +36,7 @@ impl Wake for Relay {
 }
 
 impl Timer {
-    /// Ready when the time has come; `None` is never.
+    /// Polls the timer: ready when the time `at` has come; `None` means never.
     pub(crate) fn poll(&mut self, at: Option<Millis>, context: &Context<'_>) -> Poll<()> {
         let Some(at) = at else { return Poll::Pending };
         self.relay.0.register(context.waker());

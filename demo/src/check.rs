@@ -1,5 +1,5 @@
-//! Checks of a request, with the refusals of the original API in its wording: a mistake in a
-//! translated request is a 400 here too.
+//! Checks of a request, with the error messages of the original API. A mistake in a translated
+//! request is a 400 here too.
 //!
 //! Fields that only compatible servers know are accepted by name (`EXTENSIONS`); any other unknown
 //! field is refused, as the original does.
@@ -18,7 +18,7 @@ use shape::{booleans, decimals, integers};
 
 type Checked = Result<(), Refusal>;
 
-/// The fields of the original API.
+/// Names of the request fields in the original API.
 const FIELDS: [&str; 37] = [
     "audio",
     "frequency_penalty",
@@ -59,7 +59,7 @@ const FIELDS: [&str; 37] = [
     "web_search_options",
 ];
 
-/// Fields of compatible servers.
+/// Names of the request fields that only compatible servers support.
 const EXTENSIONS: [&str; 14] = [
     "add_generation_prompt",
     "chat_template_kwargs",
@@ -77,10 +77,10 @@ const EXTENSIONS: [&str; 14] = [
     "top_k",
 ];
 
-/// The efforts of reasoning.
+/// Values that the original API allows as reasoning effort.
 const EFFORTS: [&str; 7] = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
 
-/// Checks a request body.
+/// Checks a Chat Completions request body.
 pub(crate) fn request(body: &Map<String, Value>, id_length_max: usize) -> Checked {
     for field in body.keys() {
         if !FIELDS.contains(&field.as_str()) && !EXTENSIONS.contains(&field.as_str()) {
@@ -229,7 +229,7 @@ fn function<'a>(tool: &'a Value, path: &str) -> Result<&'a str, Refusal> {
     Ok(name)
 }
 
-/// The parameters of a function are the schema of an object.
+/// Checks that the parameters of a function are the schema of an object.
 fn function_schema(parameters: Option<&Value>, name: &str, path: &str) -> Checked {
     let schema = match parameters {
         None | Some(Value::Null) => return Ok(()),

@@ -1,4 +1,5 @@
-//! A plan made into an answer, with the faults that were asked for: errors, cuts, stalls, nonsense.
+//! Conversion of a plan to an answer, with the faults that the prompt requested: errors, cut
+//! connections, stalls, invalid bodies.
 
 use serde_json::json;
 
@@ -6,19 +7,19 @@ use crate::pieces::floor;
 use crate::plan::Plan;
 use crate::script::{Answer, End, Piece};
 
-/// The forms that a protocol has for an answer.
+/// Formatter of answers for one protocol.
 pub(crate) trait Form {
-    /// The body of an answer that is not streamed.
+    /// Returns the body of an answer that is not streamed.
     fn body(&self, plan: &Plan) -> String;
-    /// The events of a streamed answer, without the empty lines between them.
+    /// Returns the events of a streamed answer, without the empty lines between them.
     fn events(&self, plan: &Plan) -> Vec<String>;
-    /// A body that says that the server failed.
+    /// Returns the body of an error response: the server failed.
     fn failed_body(&self) -> String;
-    /// The events that say after `sent` others that the server failed.
+    /// Returns the events that report a failed server, after `sent` earlier events.
     fn failed_events(&self, sent: usize) -> Vec<String>;
 }
 
-/// The answer to a request.
+/// Returns the answer to a request, according to its plan.
 pub(crate) fn answer(plan: &Plan, form: &impl Form, stream: bool) -> Answer {
     let triggers = &plan.triggers;
     let mut answer = if let Some(error) = &triggers.error {
@@ -98,7 +99,7 @@ fn streamed(plan: &Plan, form: &impl Form) -> Answer {
     answer
 }
 
-/// Cuts `text` into pieces of so many bytes, at character boundaries.
+/// Splits `text` into pieces of at most `bytes` bytes, at character boundaries.
 fn recut(text: &str, bytes: usize) -> Vec<String> {
     let mut pieces = vec![String::new()];
     for c in text.chars() {
@@ -136,7 +137,8 @@ fn error_json(message: &str, kind: &str, code: Option<&str>) -> String {
     json!({"error": {"message": message, "type": kind, "param": null, "code": code}}).to_string()
 }
 
-/// `demo:error WORD`: a status, or one of the codes that clients must be told about.
+/// Returns the error response for the trigger `demo:error WORD`. The word is a status, or an error
+/// code.
 fn error_answer(word: &str) -> Answer {
     let (status, message, kind, code) = match word {
         "context" => (

@@ -1,11 +1,11 @@
-//! The demo model: a small server of Chat Completions and Responses, the upstream of `creole demo`,
-//! of `cargo xtask run` and of the tests.
+//! Demo model: a small server of Chat Completions and Responses. It is the upstream of `creole
+//! demo`, of `cargo xtask run` and of the tests.
 //!
-//! It has no model inside. What it answers follows from the request alone, so that the same bytes
-//! in give the same bytes out: text that quotes the question, calls of the tools that were given
-//! with arguments that satisfy their schemas, faults on demand. `docs/quick-start.md` lists the
-//! words that choose. It refuses what the original API refuses, in its wording, so that a mistake
-//! in a translated request is seen at once.
+//! No model is inside. The answer depends on the request alone, so that equal requests get equal
+//! answers: text that quotes the question, calls of the offered tools with arguments that satisfy
+//! their schemas, and faults on demand. `docs/quick-start.md` lists the words in a prompt that
+//! choose the answer. Invalid requests are refused with the original API's messages, so that a
+//! mistake in a translated request is seen at once.
 //!
 //! ```text
 //! request ─▶ record ─▶ check ─▶ plan (trigger, schema) ─▶ fault ─▶ Answer ─▶ sent piece by piece
@@ -41,18 +41,19 @@ pub use script::{Answer, End, Piece};
 
 use server::Model;
 
-/// Options of the server, chosen when it is started.
+/// Options of the server, chosen at its start.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The names that `GET /v1/models` lists. Every name is served.
+    /// Names that `GET /v1/models` lists. Requests may name any model.
     pub models: Vec<String>,
-    /// The key that clients must send as `authorization: Bearer KEY`; others get 401.
+    /// Key that clients must send as `authorization: Bearer KEY`; others get 401. `None` accepts
+    /// everybody.
     pub key: Option<String>,
-    /// Longest tool call id that is accepted; 0 is no limit. The original API: 40.
+    /// Maximum length of a tool call id; 0 is no limit. The original API allows 40.
     pub id_length_max: usize,
     /// Maximum number of requests that are remembered for `GET /demo/requests`.
     pub requests_max: usize,
-    /// Maximum size of a body that is remembered; of longer ones only the size is.
+    /// Maximum size of a body that is remembered, in bytes; of longer bodies only the size is kept.
     pub recorded_bytes_max: usize,
 }
 
@@ -76,7 +77,7 @@ pub async fn serve(listener: TcpListener, options: Options) -> io::Result<()> {
     server::serve(listener, Arc::new(Model::new(options))).await
 }
 
-/// A server on its own thread, for callers that are not asynchronous. It stops when it is dropped.
+/// Server on its own thread, for synchronous callers. Dropping the value stops the server.
 #[derive(Debug)]
 pub struct Demo {
     address: SocketAddr,
@@ -137,13 +138,13 @@ impl Demo {
         self.model.script.add(answers);
     }
 
-    /// The requests that came, oldest first, as `GET /demo/requests` gives them.
+    /// Returns the requests that were received, oldest first, as `GET /demo/requests` does.
     #[must_use]
     pub fn requests(&self) -> Vec<Recorded> {
         self.model.record.all()
     }
 
-    /// Forgets the requests and the script.
+    /// Forgets the remembered requests and the scripted answers.
     pub fn clear(&self) {
         self.model.record.clear();
         self.model.script.clear();

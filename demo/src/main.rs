@@ -1,4 +1,4 @@
-//! The demo model as a program: prints its address and serves until it is stopped.
+//! Program that runs the demo model: prints its address and serves until it is stopped.
 
 use std::net::SocketAddr;
 use std::process::ExitCode;

@@ -1,9 +1,11 @@
-//! Texts in pieces, as a model writes them.
+//! Splitting of texts into pieces, like the tokens of a model.
 
-/// Longer texts are cut into larger pieces, so that megabytes stay cheap.
+/// Maximum number of pieces in one text. Longer texts are split into larger pieces, so that
+/// megabytes stay cheap.
 const TOKENS_MAX: usize = 4096;
 
-/// A text in pieces like a model's: words with the space before them, long words in bits.
+/// Splits a text into pieces like a model's tokens: words with the space before them, long words in
+/// parts.
 pub(crate) fn tokens(text: &str) -> Vec<&str> {
     let most = text.len().div_euclid(TOKENS_MAX).saturating_add(8);
     let mut tokens = Vec::new();
@@ -23,7 +25,7 @@ pub(crate) fn tokens(text: &str) -> Vec<&str> {
     tokens
 }
 
-/// The last character boundary at or before `at`.
+/// Returns the last character boundary at or before `at`.
 pub(crate) fn floor(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }

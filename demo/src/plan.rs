@@ -1,5 +1,5 @@
-//! Plan of the demo model's answer to a request: text, reasoning, calls, and why it ended. No wire
-//! format.
+//! Plan of the demo model's answer to a request: text, reasoning, calls, and finish reason. The
+//! plan has no wire format.
 
 use serde_json::{Map, Value};
 
@@ -7,13 +7,14 @@ use crate::pieces::tokens;
 use crate::schema;
 use crate::trigger::{self, Triggers};
 
-/// Time of every answer. It is no clock's, so that the same request gives the same bytes.
+/// Creation time in every answer, as Unix seconds. It is constant, so that the same request gives
+/// the same bytes.
 pub(crate) const CREATED: u64 = 1_764_000_000;
 
-/// An answer before it has a form.
+/// Content of an answer, before it is formatted for a protocol.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Plan {
-    /// The field (`reasoning_content` or `reasoning`) and the text.
+    /// Name of the reasoning field (`reasoning_content` or `reasoning`), and the reasoning text.
     pub(crate) reasoning: Option<(&'static str, String)>,
     pub(crate) text: String,
     pub(crate) refusal: Option<String>,
@@ -28,29 +29,29 @@ pub(crate) struct Call {
     pub(crate) id: String,
     pub(crate) name: String,
     pub(crate) arguments: String,
-    /// A custom tool, whose input is a text and not JSON.
+    /// True for a call of a custom tool, whose input is a text and not JSON.
     pub(crate) custom: bool,
 }
 
-/// A tool of the request.
+/// Tool that the request offers.
 struct Tool<'a> {
     name: &'a str,
     parameters: Option<&'a Value>,
     custom: bool,
 }
 
-/// State of the conversation: its task, and the calls and results since.
+/// State of the conversation: the user's task, and the tool calls and results since.
 struct Turn<'a> {
-    /// The message that says what is wanted.
+    /// Text of the last user message that gives the task.
     task: String,
-    /// Assistant messages with calls since then.
+    /// Number of assistant messages with tool calls since the task.
     tool_turns: usize,
-    /// The results that came last, each with the name of its tool.
+    /// Latest tool results, each with the name of its tool.
     results: Vec<(&'a str, String)>,
 }
 
-/// Plans the answer to a checked request. `seed` makes its ids; `words` stand in for those of the
-/// user.
+/// Plans the answer to a checked request. The answer's ids are derived from `seed`. `words` replace
+/// the user's text, if given.
 pub(crate) fn plan(
     body: &Map<String, Value>,
     seed: u64,
@@ -131,7 +132,7 @@ fn id_and_name(call: &Value) -> Option<(&str, &str)> {
     Some((call.get("id")?.as_str()?, name.as_str()?))
 }
 
-/// The text of a message, its parts in lines of their own.
+/// Returns the text of a message, with each part on a line of its own.
 fn said(message: &Value) -> String {
     match message.get("content") {
         Some(Value::String(text)) => text.clone(),
@@ -160,7 +161,7 @@ fn tools(body: &Map<String, Value>) -> Vec<Tool<'_>> {
         .collect()
 }
 
-/// The names of the tools that this turn calls, in order.
+/// Returns the names of the tools that this turn calls, in order.
 fn wanted_calls<'a>(
     body: &'a Map<String, Value>,
     turn: &'a Turn<'_>,
@@ -201,8 +202,8 @@ fn wanted_calls<'a>(
     base.iter().copied().cycle().take(if base.is_empty() { 0 } else { count.min(128) }).collect()
 }
 
-/// Whether a text names a tool, as a word and exactly. Names that are common words count only in
-/// backticks: a coding agent's `Read` or `Bash` must not be called by a plain sentence.
+/// Returns true if a text contains a tool's exact name as a word. Names that are common words count
+/// only in backticks: a coding agent's `Read` or `Bash` must not be called by a plain sentence.
 fn mentions(text: &str, name: &str) -> bool {
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     if text.contains(&format!("`{name}`")) {
@@ -228,19 +229,19 @@ fn calls(names: &[&str], tools: &[Tool<'_>], triggers: &Triggers, seed: u64) -> 
     names.iter().enumerate().map(call).collect()
 }
 
-/// A hash of `bytes` (FNV-1a): equal bytes give equal ids.
+/// Returns a hash of `bytes` (FNV-1a), so that equal bytes give equal ids.
 pub(crate) fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })
 }
 
-/// Returns the number of tokens that a request is said to have: a quarter of its bytes.
+/// Returns the token count that the answer reports for a request: a quarter of the request's bytes.
 pub(crate) fn input_tokens(body: &[u8]) -> usize {
     body.len().div_ceil(4)
 }
 
-/// The elements of all lists, one of each list in turn.
+/// Interleaves lists: takes one element of each list in turn.
 pub(crate) fn in_turn<T>(lists: Vec<Vec<T>>) -> Vec<T> {
     let mut lists: Vec<_> = lists.into_iter().map(Vec::into_iter).collect();
     let mut all = Vec::new();
@@ -253,10 +254,10 @@ pub(crate) fn in_turn<T>(lists: Vec<Vec<T>>) -> Vec<T> {
     }
 }
 
-/// The length of an id without its prefix.
+/// Length of an id without its prefix, in characters.
 pub(crate) const NAME_LENGTH: usize = 24;
 
-/// An id of 24 letters and digits after its prefix, the same for the same seed.
+/// Returns an id of 24 letters and digits after its prefix, always the same for the same seed.
 pub(crate) fn id(prefix: &str, seed: u64, nth: usize) -> String {
     const LETTERS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     let mut state =
@@ -315,7 +316,7 @@ fn text(body: &Map<String, Value>, turn: &Turn<'_>, triggers: &Triggers) -> Stri
     text
 }
 
-/// The images, sounds and files of the last user message.
+/// Returns descriptions of the images, sounds and files in the last user message.
 fn attachments(body: &Map<String, Value>) -> Vec<String> {
     let messages = body.get("messages").and_then(Value::as_array);
     let last = messages
@@ -355,7 +356,7 @@ fn short(text: &str) -> String {
     short
 }
 
-/// Ends the answer before its first stop sequence, as the original does.
+/// Cuts the answer's text before the first stop sequence, as the original API does.
 fn cut_at_stop(text: &mut String, stop: Option<&Value>) {
     let stops: Vec<&str> = match stop {
         Some(Value::String(stop)) => vec![stop],
@@ -369,7 +370,7 @@ fn cut_at_stop(text: &mut String, stop: Option<&Value>) {
     }
 }
 
-/// The output limit of the request, and the finish reasons that a trigger chose.
+/// Applies the request's output limit, and the finish reason that a trigger chose.
 fn limit(plan: &mut Plan, body: &Map<String, Value>) {
     let most =
         ["max_completion_tokens", "max_tokens"].iter().find_map(|name| body.get(*name)?.as_u64());

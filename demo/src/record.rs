@@ -1,4 +1,4 @@
-//! Record of the last requests, for tests to look at. Credentials are not kept.
+//! Record of the last requests, which tests can read. Credentials are not kept.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -6,51 +6,51 @@ use std::sync::{Mutex, PoisonError};
 use axum::http::HeaderMap;
 use serde::{Deserialize, Serialize};
 
-/// Request that came in, and how its answer ended.
+/// Request that was received, and how its answer ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recorded {
     /// Number of the request, counted from 1 since the start of the server.
     pub number: u64,
-    /// The method.
+    /// HTTP method of the request.
     pub method: String,
-    /// The path with its query.
+    /// Path of the request, with its query.
     pub path: String,
-    /// Names and values in the order in which they came. Of credentials only the length is kept:
-    /// `Bearer (12 characters)`.
+    /// Names and values of the headers, in the order received. Credentials are replaced by their
+    /// length: `Bearer (12 characters)`.
     pub headers: Vec<(String, String)>,
-    /// The size of the body.
+    /// Size of the request body in bytes.
     pub bytes: usize,
-    /// The body; empty where it is longer than `recorded_bytes_max`.
+    /// Request body; empty if it is longer than `recorded_bytes_max`.
     pub body: String,
-    /// The status of the answer; 0 while there is none.
+    /// Status of the answer; 0 before the answer is sent.
     pub status: u16,
-    /// End of the answer, or that there is none yet.
+    /// End of the answer, or `Ended::Open`.
     pub ended: Ended,
 }
 
 impl Recorded {
-    /// The value of a header, by its lower-case name.
+    /// Returns the value of a header, by its lower-case name.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 }
 
-/// End of an answer.
+/// State of an answer: how it ended, or still open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ended {
-    /// The answer has not ended yet.
+    /// State: the answer has not ended yet.
     Open,
-    /// The connection took the whole answer.
+    /// State: the whole answer was sent.
     Complete,
-    /// The server cut the answer, as it was told to.
+    /// State: the server cut the answer, as a trigger or script requested.
     Aborted,
-    /// The client went away first.
+    /// State: the client disconnected first.
     ClientGone,
 }
 
-/// The last requests, oldest first.
+/// Store of the last requests, oldest first.
 #[derive(Debug)]
 pub(crate) struct Record {
     requests_max: usize,
@@ -69,7 +69,7 @@ impl Record {
         Self { requests_max, recorded_bytes_max, inner: Mutex::default() }
     }
 
-    /// Remembers a request and gives its number.
+    /// Stores a request and returns its number.
     pub(crate) fn add(&self, method: &str, path: &str, headers: &HeaderMap, body: &[u8]) -> u64 {
         let kept = if body.len() > self.recorded_bytes_max { &[][..] } else { body };
         let headers = headers

@@ -1,5 +1,5 @@
-//! Responses: the request as the plan reads it, and the answer in the form of this API. The plan is
-//! that of Chat Completions, so that the words in a prompt choose the same there and here.
+//! Responses API: requests are converted for the planner, and plans are formatted as answers. The
+//! planner is shared with Chat Completions, so that a prompt's triggers work the same in both.
 
 mod as_chat;
 mod wire;
@@ -10,7 +10,7 @@ use crate::check::{self, Refusal};
 use crate::script::Answer;
 use crate::{fault, plan};
 
-/// The answer to `POST …/responses`.
+/// Returns the answer to `POST …/responses`.
 pub(crate) fn answer(
     request: &Map<String, Value>,
     body: &[u8],
@@ -25,7 +25,7 @@ pub(crate) fn answer(
     Ok(fault::answer(&plan, &form, stream))
 }
 
-/// The answer to `POST …/responses/input_tokens`.
+/// Returns the answer to `POST …/responses/input_tokens`.
 pub(crate) fn count(
     request: &Map<String, Value>,
     body: &[u8],

@@ -1,17 +1,18 @@
-//! A value that satisfies a JSON Schema, always the same one: the arguments of generated tool
-//! calls, and structured outputs.
+//! Generator of a value that satisfies a JSON Schema, always the same value: for the arguments of
+//! tool calls and for structured outputs.
 //!
-//! It is a generator and not a validator: keywords that need a search (`not`, `if`, `uniqueItems`
-//! beyond numbers and texts, exotic patterns) are not followed.
+//! Keywords that need a search (`not`, `if`, `uniqueItems` beyond numbers and texts, exotic
+//! patterns) are ignored, because this is a generator and not a validator.
 
 use serde_json::{Map, Number, Value};
 
-/// Deeper than this, only what is required is made, so that recursive schemas end.
+/// Maximum depth at which optional members are generated. Deeper, only required members are, so
+/// that recursive schemas end.
 const OPTIONAL_DEPTH_MAX: usize = 4;
-/// Deeper than this, nothing is made.
+/// Maximum depth at which values are generated at all.
 const DEPTH_MAX: usize = 24;
 
-/// A value that satisfies `schema`.
+/// Returns a value that satisfies `schema`.
 #[must_use]
 pub fn sample(schema: &Value) -> Value {
     Sampler { root: schema }.value(schema, "", 0)
@@ -203,7 +204,7 @@ fn number(keys: &Map<String, Value>, whole: bool) -> Number {
     Number::from_f64(value).unwrap_or_else(|| int.into())
 }
 
-/// A second value for a list whose items must differ.
+/// Returns a different value for a list whose items must be unique.
 fn another(item: &Value, nth: usize, schema: &Value) -> Value {
     if let Some(choice) = schema.get("enum").and_then(|choices| choices.get(nth)) {
         return choice.clone();
@@ -242,8 +243,8 @@ fn text(keys: &Map<String, Value>, name: &str) -> String {
     by_format.chars().chain(padding).take(most).collect()
 }
 
-/// Returns a value that a person would expect under this name, so that a trial looks like
-/// something. Commands are harmless: agents run them.
+/// Returns a value that a person would expect for a parameter of this name, so that a trial looks
+/// realistic. Commands are harmless, because agents run them.
 fn by_name(name: &str) -> &'static str {
     const WORDS: [(&str, &str); 12] = [
         ("city", "Paris"),
@@ -263,8 +264,8 @@ fn by_name(name: &str) -> &'static str {
     WORDS.iter().find(|(word, _)| name.contains(word)).map_or("example", |(_, value)| value)
 }
 
-/// The first text that a regular expression matches: the first branch of each choice, the first
-/// character of each class, the fewest repeats.
+/// Returns the first text that a regular expression matches: the first branch of each choice, the
+/// first character of each class, the fewest repeats.
 fn pattern_text(pattern: &str) -> String {
     let mut rest = pattern.chars().peekable();
     choice(&mut rest)
@@ -272,7 +273,7 @@ fn pattern_text(pattern: &str) -> String {
 
 type Rest<'a> = std::iter::Peekable<std::str::Chars<'a>>;
 
-/// Up to the `)` that closes the group, or the end.
+/// Returns a text for the alternatives up to the closing `)`, or to the end of the pattern.
 fn choice(rest: &mut Rest<'_>) -> String {
     let mut branches = vec![String::new()];
     while let Some(next) = rest.next() {

@@ -1,5 +1,5 @@
-//! Raw answers: what is sent, piece by piece, and how it ends. A generated answer takes this form
-//! too, so that one sender serves both.
+//! Raw answers: the exact bytes to send, piece by piece, and how the answer ends. Generated answers
+//! use the same type, so that one sender serves both.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -12,22 +12,22 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Answer {
-    /// The path that it answers; empty: every path that ends in `/chat/completions` or
-    /// `/responses`.
+    /// Path of the requests that get this answer. If empty: every path that ends in
+    /// `/chat/completions` or `/responses`.
     pub path: String,
-    /// Only a request whose body contains this text gets the answer; empty: any request. Tests that
-    /// share one server put a word of their own into the prompt.
+    /// Text that a request's body must contain to get this answer; empty matches any request. Tests
+    /// that share a server put a unique text into their prompts.
     pub when: String,
-    /// Words of `docs/quick-start.md`: the answer is made from the request as if its user had just
-    /// said them, in the form that the request asks for. Nothing below counts then.
+    /// Triggers of `docs/quick-start.md`. If set, the answer is generated as if the user had
+    /// written these words, and the fields below are ignored.
     pub words: String,
-    /// Time that the head waits, in milliseconds.
+    /// Delay before the head, in milliseconds.
     pub delay_ms: u64,
-    /// The status.
+    /// HTTP status of the answer.
     pub status: u16,
-    /// The headers, in order. Without a `content-type` none is sent.
+    /// Headers of the answer, in order. No `content-type` is added if the list lacks one.
     pub headers: Vec<(String, String)>,
-    /// The body as it is cut.
+    /// Body of the answer, in the pieces in which it is sent.
     pub pieces: Vec<Piece>,
     /// End of the answer, after the last piece.
     pub end: End,
@@ -52,13 +52,13 @@ impl Default for Answer {
 }
 
 impl Answer {
-    /// A whole JSON body.
+    /// Returns an answer with a complete JSON body.
     pub fn json(status: u16, body: impl Into<String>) -> Self {
         let headers = vec![("content-type".to_owned(), "application/json".to_owned())];
         Self { status, headers, pieces: vec![Piece::text(body)], ..Self::default() }
     }
 
-    /// An event stream in these pieces.
+    /// Returns an answer with an event stream in these pieces.
     pub fn stream<P: Into<String>>(pieces: impl IntoIterator<Item = P>) -> Self {
         let content_type = "text/event-stream; charset=utf-8";
         Self {
@@ -68,7 +68,7 @@ impl Answer {
         }
     }
 
-    /// An answer that is made from the request by these words.
+    /// Returns an answer that is generated as if the user had written these words.
     pub fn words(words: impl Into<String>) -> Self {
         Self { words: words.into(), ..Self::default() }
     }
@@ -83,26 +83,26 @@ impl Answer {
     }
 }
 
-/// Bytes that are sent together, after a wait.
+/// Bytes of a body that are sent together, after a delay.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Piece {
-    /// Time to wait before the piece, in milliseconds. With 0 the kernel may join it to the piece
+    /// Delay before the piece, in milliseconds. With 0 the kernel may join the piece to the one
     /// before.
     pub delay_ms: u64,
-    /// The bytes, as text.
+    /// Bytes of the piece, as text.
     pub data: String,
-    /// The bytes in base64, for what is not text; sent after `data`.
+    /// Bytes in base64, for data that is not text; sent after `data`.
     pub base64: String,
 }
 
 impl Piece {
-    /// Text without a wait.
+    /// Returns a piece with this text, without a delay.
     pub fn text(data: impl Into<String>) -> Self {
         Self { data: data.into(), ..Self::default() }
     }
 
-    /// Any bytes, without a wait.
+    /// Returns a piece with these bytes, without a delay.
     #[must_use]
     pub fn bytes(bytes: &[u8]) -> Self {
         Self { base64: STANDARD.encode(bytes), ..Self::default() }
@@ -116,20 +116,20 @@ impl Piece {
     }
 }
 
-/// End of an answer.
+/// End of an answer: complete, cut or silent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum End {
-    /// The answer ends as HTTP wants it.
+    /// End: complete, as HTTP requires.
     #[default]
     Complete,
-    /// The connection (HTTP/2: the stream) is cut.
+    /// End: the connection (HTTP/2: the stream) is cut.
     Abort,
-    /// Sending stops, and the connection stays open.
+    /// End: sending stops, and the connection stays open.
     Hang,
 }
 
-/// The answers that wait for their requests.
+/// Queue of scripted answers that wait for matching requests.
 #[derive(Debug, Default)]
 pub(crate) struct Script(Mutex<VecDeque<Answer>>);
 
@@ -138,7 +138,7 @@ impl Script {
         self.queue().extend(answers);
     }
 
-    /// Reads one answer or a list of them.
+    /// Parses one answer or a list of answers from JSON.
     pub(crate) fn read(body: &[u8]) -> Result<Vec<Answer>, String> {
         let list = body.trim_ascii_start().starts_with(b"[");
         let read = if list {
@@ -153,7 +153,7 @@ impl Script {
         Ok(answers)
     }
 
-    /// The first answer that fits, which is used up.
+    /// Returns the first answer that matches the request, and counts its use.
     pub(crate) fn take(&self, path: &str, body: &[u8]) -> Option<Answer> {
         let mut queue = self.queue();
         let at = queue.iter().position(|answer| answer.answers(path, body))?;

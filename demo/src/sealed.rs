@@ -1,35 +1,35 @@
-//! The `encrypted_content` of a reasoning item. It is not secret: it holds what the demo model has
-//! to know when the item comes back, because nothing is stored, and a checksum that shows every
-//! change.
+//! Format of the `encrypted_content` of a reasoning item. The content is not secret: it holds what
+//! the demo model must know when the item comes back, because the server stores nothing, and a
+//! checksum that reveals any change.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::plan::hash;
 
-/// Encrypted content of the original begins so.
+/// Prefix of the original API's encrypted content.
 const PREFIX: &str = "gAAAAAB";
 
-/// Binding of a reasoning item to its id, its model and the call that came next.
+/// Data that binds a reasoning item to its id, its model and the call after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Sealed {
-    /// The `id` of the item.
+    /// Value of the item's `id`.
     pub(crate) id: String,
-    /// The model that thought it.
+    /// Name of the model that produced the reasoning.
     pub(crate) model: String,
-    /// The `call_id` of the call that came next; nothing where that was a message.
+    /// Value of `call_id` in the call after the reasoning; `None` if a message followed.
     pub(crate) call_id: Option<String>,
 }
 
 impl Sealed {
-    /// Writes the binding as the `encrypted_content` of an item.
+    /// Returns the binding as the `encrypted_content` of an item.
     pub(crate) fn seal(&self) -> String {
         let bound = serde_json::json!([self.id, self.model, self.call_id]).to_string();
         let checked = format!("{:016x}{bound}", hash(bound.as_bytes()));
         format!("{PREFIX}{}", STANDARD.encode(checked))
     }
 
-    /// Reads an `encrypted_content`; gives nothing if one byte was changed.
+    /// Reads an `encrypted_content`. Returns `None` if any byte was changed.
     pub(crate) fn open(sealed: &str) -> Option<Self> {
         let checked = STANDARD.decode(sealed.strip_prefix(PREFIX)?).ok()?;
         let (_, bound) = std::str::from_utf8(&checked).ok()?.split_at_checked(16)?;

@@ -1,4 +1,4 @@
-//! The HTTP side: paths, and the sender of answers.
+//! HTTP server of the demo model: routing of paths, and sending of answers.
 
 use std::convert::Infallible;
 use std::io;
@@ -22,7 +22,7 @@ use crate::script::{Answer, End, Script};
 use crate::wire::Head;
 use crate::{Options, fault, plan, responses};
 
-/// The state of one server.
+/// State of one running server.
 #[derive(Debug)]
 pub(crate) struct Model {
     options: Options,
@@ -66,7 +66,7 @@ async fn handle(State(model): State<Arc<Model>>, request: Request) -> Result<Res
     Ok(send(model, number, answer).await)
 }
 
-/// `/demo/…`: what tests read and set.
+/// Handles `/demo/…`, the paths by which tests read and set the server's state.
 fn control(
     model: &Model,
     method: &Method,
@@ -155,7 +155,7 @@ fn generated(
     }
 }
 
-/// API that a path serves.
+/// API that a request path belongs to.
 #[derive(Clone, Copy)]
 enum Api {
     Chat,
@@ -214,7 +214,7 @@ fn model_object(name: &str) -> Value {
     json!({"id": name, "object": "model", "created": plan::CREATED, "owned_by": "creole"})
 }
 
-/// Sends an answer as its pieces and waits say, and notes how it ended.
+/// Sends an answer with its pieces and delays, and records how the answer ended.
 async fn send(model: Arc<Model>, number: u64, answer: Answer) -> Response {
     let mut gone = Gone { model: &model, number, answered: false };
     if answer.delay_ms > 0 {
@@ -268,7 +268,7 @@ async fn produce(pieces: &mpsc::Sender<io::Result<Bytes>>, answer: Answer) -> En
     }
 }
 
-/// Notes a client that went away before its head was sent.
+/// Guard that records a client's disconnect before the head was sent.
 struct Gone<'a> {
     model: &'a Model,
     number: u64,

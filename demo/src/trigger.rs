@@ -1,13 +1,13 @@
-//! The words in a prompt that choose the answer: `demo:WORD ARGUMENT`. `docs/quick-start.md`
-//! explains each of them.
+//! Triggers: words in a prompt that choose the answer, as `demo:WORD ARGUMENT`.
+//! `docs/quick-start.md` explains each of them.
 
 /// Triggers of one message: the behaviour that words such as `demo:say` ask for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Triggers {
     /// Names of the tools to call: `tool NAME`, once for each call.
     pub(crate) tools: Vec<String>,
-    /// Arguments of the calls in order, unchanged: `input TEXT`. The last ones are used for all
-    /// further calls.
+    /// Arguments of the calls in order, unchanged: `input TEXT`. If more calls follow, they get the
+    /// last arguments.
     pub(crate) inputs: Vec<String>,
     /// Id of every call, unchanged: `id TEXT`.
     pub(crate) id: Option<String>,
@@ -67,8 +67,8 @@ pub(crate) fn any(text: &str) -> bool {
 }
 
 impl Triggers {
-    /// Reads every trigger of a text. Words that are not known are refused, so that a misspelt one
-    /// in a test does not pass for a plain prompt.
+    /// Reads every trigger of a text. Fails for an unknown word, so that a misspelt trigger in a
+    /// test does not pass for a plain prompt.
     pub(crate) fn read(text: &str) -> Result<Self, String> {
         let mut read = Self::default();
         for (_, after) in text.match_indices(PREFIX).filter_map(|(at, prefix)| {

@@ -1,4 +1,4 @@
-//! A plan in the forms of Chat Completions: one JSON body, or the chunks of a stream.
+//! Formatting of a plan for Chat Completions: one JSON body, or the chunks of a stream.
 
 use serde_json::{Map, Value, json};
 
@@ -6,7 +6,7 @@ use crate::fault;
 use crate::pieces::tokens;
 use crate::plan::{self, CREATED, Call, Plan};
 
-/// Values that all forms of one answer share.
+/// Values needed to format an answer, streamed or not.
 pub(crate) struct Head {
     pub(crate) id: String,
     pub(crate) model: String,
@@ -33,7 +33,7 @@ impl fault::Form for Head {
     }
 }
 
-/// The body of an answer that is not streamed.
+/// Returns the body of an answer that is not streamed.
 fn completion(plan: &Plan, head: &Head) -> String {
     let mut message = Map::new();
     message.insert("role".to_owned(), "assistant".into());
@@ -72,7 +72,7 @@ fn whole_call(call: &Call) -> Value {
     json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}})
 }
 
-/// The `data` of each event of a streamed answer, `[DONE]` included.
+/// Returns the `data` of each event of a streamed answer, including `[DONE]`.
 fn chunks(plan: &Plan, head: &Head) -> Vec<String> {
     let chunk = |delta: Value, finish: Option<&str>| {
         let choice = json!({
@@ -112,8 +112,8 @@ fn outer(head: &Head, choices: &Value, usage: Option<Value>) -> String {
     chunk.to_string()
 }
 
-/// The entries of `tool_calls`, one for each chunk: a call is opened with its name and no
-/// arguments, which follow in bits. Interleaved calls take turns.
+/// Returns the `tool_calls` entries of a stream, one for each chunk. A call begins with its name
+/// and no arguments; the arguments follow in parts. Interleaved calls alternate.
 fn call_deltas(plan: &Plan) -> Vec<Value> {
     let per_call = plan.calls.iter().enumerate().map(|(index, call)| {
         let (id, name) = (&call.id, &call.name);
@@ -132,7 +132,7 @@ fn call_deltas(plan: &Plan) -> Vec<Value> {
     }
 }
 
-/// The tokens of an answer: all, and those of its reasoning.
+/// Returns the token counts of an answer: in total, and of its reasoning.
 pub(crate) fn counts(plan: &Plan) -> (usize, usize) {
     let reasoning = plan.reasoning.as_ref().map_or(0, |(_, text)| tokens(text).len());
     let calls = plan.calls.iter().map(|call| tokens(&call.arguments).len().saturating_add(4)).sum();

@@ -1,15 +1,15 @@
-//! The guest side of the proxy-wasm ABI 0.2.1: the only module that knows a host, but for `wasi`.
+//! Guest side of the proxy-wasm ABI 0.2.1. No other module calls the host, except `wasi`.
 //!
-//! It decides nothing. An export reads what its callback is about, asks the [`Filter`], and does
-//! what was decided. Why this is not the crate `proxy-wasm`: see
-//! `docs/dev/decisions/0001-own-guest-abi.md`.
+//! This module makes no decisions. An export reads the data of its callback, calls the [`Filter`],
+//! and executes the returned actions. `docs/dev/decisions/0001-own-guest-abi.md` explains why the
+//! crate `proxy-wasm` is not used.
 //!
-//! * No hostcall panics: each gives `Result<_, Status>`. A stream can be gone by the time of a
+//! * Hostcalls never panic: each returns `Result<_, Status>`. A stream may be gone at the time of a
 //!   call, and a panic would end every other stream of the VM.
-//! * Nothing is borrowed while the host is called: it may call back from inside of a hostcall
+//! * No value stays borrowed during a hostcall, because the host may call back from inside of it
 //!   (`proxy_on_log`, `proxy_on_delete` when a write ends the stream).
-//! * `unsafe` is here alone, and in `wasi`. What a host gives is memory of ours that it asked for
-//!   with `proxy_on_memory_allocate`, of exactly the size that it then names.
+//! * `unsafe` code is only here and in `wasi`. The host returns data in memory that it allocated
+//!   with `proxy_on_memory_allocate`, and names exactly the allocated size.
 #![allow(unsafe_code)]
 
 mod hostcalls;
@@ -33,28 +33,30 @@ use crate::contexts::ContextId;
 use crate::heads;
 use crate::stream::Route;
 use crate::wasi;
-/// `proxy_action_t`, as Envoy reads it: for a head or trailers, and for a body.
+/// Values of `proxy_action_t` as Envoy reads them: for a head or trailers, and for a body.
 const CONTINUE: u32 = 0;
 const STOP_ITERATION: u32 = 1;
 const STOP_ITERATION_NO_BUFFER: u32 = 3;
 
-/// `proxy_stream_type_t`: what is reset is the same for both.
+/// Value of `proxy_stream_type_t` for resets, which affect both directions of a stream alike.
 const STREAM_RESPONSE: u32 = 1;
 
-/// `proxy_metric_type_t`
+/// Values of `proxy_metric_type_t`, the kind of a statistic.
 const COUNTER: u32 = 0;
 const HISTOGRAM: u32 = 2;
 
-/// Name and value of the property by which `creole-guard` knows requests that Creole sends on.
+/// Name and value of the filter state that marks requests sent on by Creole, for the filter
+/// `creole-guard`.
 const MARK: &str = "creole";
 const MARKED: &str = "sent";
 
-/// State of this VM: the filter, and what only the ABI needs.
+/// State of this VM: the filter, and data that only the ABI needs.
 struct Vm {
     filter: RefCell<Filter>,
-    /// The ids of statistics: defining one again would give it a second id.
+    /// Ids of the statistics by name. A statistic must be defined only once, or it would get a
+    /// second id.
     statistics: RefCell<Names<'static, u32>>,
-    /// A number that no other VM has. Drawn once.
+    /// Random number that no other VM has, drawn once.
     entropy: u128,
     streams: Cell<u64>,
 }
@@ -69,14 +71,15 @@ thread_local! {
     };
 }
 
-/// Asks the filter. Never fails: it is not borrowed while the host can call back.
+/// Calls the filter. The borrow cannot fail, because the filter is never borrowed while the host
+/// can call back.
 fn ask<R: Default>(question: impl FnOnce(&mut Filter) -> R) -> R {
     VM.with(|vm| vm.filter.try_borrow_mut().map(|mut filter| question(&mut filter)))
         .unwrap_or_default()
 }
 
-/// Asks about a body, which is what takes time, and tells how long it took. The clock is the
-/// host's, and each look at it a call: the first one is also the time of the callback.
+/// Calls the filter for a chunk of a body, and records the time that the call took. Each reading of
+/// the clock is a hostcall, so the first reading also serves as the time of the callback.
 fn timed<R: Default>(id: ContextId, question: impl FnOnce(&mut Filter, Millis) -> R) -> R {
     let began = now_ns();
     let answer = ask(|filter| question(filter, began / 1_000_000));
@@ -85,8 +88,8 @@ fn timed<R: Default>(id: ContextId, question: impl FnOnce(&mut Filter, Millis) -
     answer
 }
 
-/// Returns a number that no other stream has, in no VM. It need not look random: ids are mixed out
-/// of it.
+/// Returns a number that no other stream has, in any VM. It need not look random, because ids are
+/// derived from it by mixing.
 fn seed() -> u128 {
     VM.with(|vm| {
         let number = vm.streams.get().wrapping_add(1);
@@ -95,7 +98,7 @@ fn seed() -> u128 {
     })
 }
 
-/// Returns the host's id of a statistic.
+/// Returns the host's id of a statistic, and defines the statistic at the first use.
 fn statistic(kind: u32, name: &str) -> Result<u32, Status> {
     let known = VM.with(|vm| vm.statistics.try_borrow().ok()?.get(name).copied());
     if let Some(id) = known {
@@ -150,7 +153,7 @@ fn act(action: &Action) -> Result<(), Status> {
     }
 }
 
-/// Does what a stream asks for, as long as there is that stream.
+/// Executes the actions of a stream, as long as the stream exists.
 fn act_for(id: ContextId, actions: &[Action]) {
     for action in actions {
         act_or_tell(action);
@@ -160,7 +163,7 @@ fn act_for(id: ContextId, actions: &[Action]) {
     }
 }
 
-/// Acts; what the host refuses is told in its log.
+/// Executes one action. Writes a line to Envoy's log if the host refuses the action.
 fn act_or_tell(action: &Action) {
     if let Err(Status(status)) = act(action) {
         log(Level::Warn, &format!("{}: status {status} of the host", name(action)));
@@ -191,8 +194,8 @@ fn finish(id: ContextId, decision: &Decision, stop: u32) -> u32 {
     }
 }
 
-/// Returns the configuration of the route, as text: `metadata.filter_metadata.creole.configuration`
-/// of it. Empty if there is none; nothing if there may be one that the host does not give.
+/// Returns the text of the route's metadata `filter_metadata.creole.configuration`. Empty if the
+/// route has no such metadata; `None` if the host fails to return the metadata.
 fn route_metadata() -> Option<String> {
     match property(&["xds", "route_metadata", "filter_metadata", "creole", "configuration"]) {
         Ok(text) => Some(text),
@@ -204,7 +207,7 @@ fn route_metadata() -> Option<String> {
     }
 }
 
-/// Property that the filter `creole-guard` leaves behind on a stream that it has looked at.
+/// Path of the property that the filter `creole-guard` sets on a stream after checking its route.
 const ROUTE_CHECK: [&str; 4] =
     ["metadata", "filter_metadata", "envoy.filters.http.rbac", "creole_shadow_engine_result"];
 
@@ -215,8 +218,8 @@ fn code_details() -> String {
 #[unsafe(no_mangle)]
 extern "C" fn proxy_abi_version_0_2_1() {}
 
-/// Run once, before everything else. A panic, which must not happen, ends the VM; where it was is
-/// then all that is told of it: its text could quote what was read.
+/// Initializes the VM before any other call. Sets a panic hook that logs only the location of a
+/// panic, because the message could quote a request. A panic, which must not happen, ends the VM.
 #[unsafe(no_mangle)]
 extern "C" fn _initialize() {
     panic::set_hook(Box::new(|info| {
@@ -226,8 +229,8 @@ extern "C" fn _initialize() {
     }));
 }
 
-/// Returns memory for what a hostcall gives, or null if there is none: the call then fails in the
-/// host.
+/// Allocates memory for the result of a hostcall. Returns null if no memory is left, and the
+/// hostcall then fails.
 #[unsafe(no_mangle)]
 extern "C" fn proxy_on_memory_allocate(size: usize) -> *mut u8 {
     match Layout::array::<u8>(size.max(1)) {
@@ -375,8 +378,8 @@ extern "C" fn proxy_on_delete(id: ContextId) {
     ask(|filter| filter.on_delete(id));
 }
 
-/// Reads the piece of a body callback. A stream of which a piece cannot be read (there is no memory
-/// for it) is reset: going on without the piece would change what was said.
+/// Reads the chunk of a body callback. If the chunk cannot be read for lack of memory, resets the
+/// stream, because going on without the chunk would change the message.
 fn piece(id: ContextId, from: Buffer, size: usize) -> Option<Vec<u8>> {
     if size == 0 {
         return Some(Vec::new());

@@ -1,13 +1,13 @@
-//! Actions that the filter asks of its host. They are plain data: `abi` does them, tests look at
-//! them.
+//! Actions that the filter asks Envoy to execute. Actions are plain data: `abi` executes them, and
+//! tests compare them.
 
 use creole::Header;
 use creole::observe::log::Level;
 
-/// The answer to one callback.
+/// Result of one callback: actions, and how the head or body goes on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Decision {
-    /// Actions to do, in this order, before the callback returns.
+    /// Actions to execute, in this order, before the callback returns.
     pub actions: Vec<Action>,
     /// Return value of the callback.
     pub flow: Flow,
@@ -16,56 +16,57 @@ pub struct Decision {
 /// Return value of a callback.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Flow {
-    /// Head, piece or trailers go on as they are now.
+    /// Flow: the head, chunk or trailers go on as they are now.
     #[default]
     Continue,
-    /// The piece of a body waits in Envoy's buffer until [`Action::ContinueResponse`]:
-    /// `StopIterationAndBuffer`. Only for pieces that were taken out, or its limit would end the
-    /// stream.
+    /// Flow: the chunk of a body stays in Envoy's buffer until [`Action::ContinueResponse`]
+    /// (`StopIterationAndBuffer`). Only for chunks that were replaced by nothing, or Envoy's buffer
+    /// limit would end the stream.
     Pause,
-    /// Head, piece or trailers wait, and Envoy keeps no bytes: `StopIteration` for a head or
-    /// trailers, `StopIterationNoBuffer` for a body.
+    /// Flow: the head, chunk or trailers are held back, while Envoy keeps no bytes. `StopIteration`
+    /// for a head or trailers, `StopIterationNoBuffer` for a body.
     Stop,
 }
 
-/// Action that a host is asked to do.
+/// Action that Envoy is asked to execute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Replace all headers of the head of this side. This works only while the filter has the head:
-    /// in the head's callback, and later if that callback returned [`Flow::Stop`].
+    /// Action: replace all headers of the head in this direction. This works only while the filter
+    /// has the head: in the head's callback, and later if that callback returned [`Flow::Stop`].
     ReplaceHeaders(Side, Vec<Header>),
-    /// Set the filter state that tells `creole-guard` that the request is translated. A header
-    /// would not do: clients can set headers, but no filter state.
+    /// Action: set the filter state that marks the request as translated, for the filter
+    /// `creole-guard`. A header would be unsafe, because clients can set headers, but no filter
+    /// state.
     Mark,
-    /// Replace the piece of the body that this body callback got. Outside of a body callback, Envoy
-    /// has a buffer to replace only after [`Flow::Pause`].
+    /// Action: replace the chunk of the body that this body callback got. Outside of a body
+    /// callback, Envoy has a buffer to replace only after [`Flow::Pause`].
     ReplaceBody(Side, Vec<u8>),
-    /// Send what waits after [`Flow::Pause`] on to the client.
+    /// Action: send the bytes that wait after [`Flow::Pause`] on to the client.
     ContinueResponse,
-    /// Answer the client from here, and drop the upstream.
+    /// Action: answer the client from this filter, and drop the upstream.
     SendLocalResponse(LocalResponse),
-    /// Reset the stream: the client sees it break.
+    /// Action: reset the stream, so that the client sees its connection break.
     CloseStream,
-    /// Call `on_tick` of this root context at this interval.
+    /// Action: set the period at which Envoy calls `on_tick` of this root context.
     SetTickPeriod {
         /// Time between two ticks, in milliseconds.
         period_ms: u32,
     },
-    /// Add to a counter.
+    /// Action: add a number to a counter.
     Count {
         /// Name of the counter.
         name: String,
         /// Number that is added.
         by: u64,
     },
-    /// Add to a distribution.
+    /// Action: add a value to a distribution.
     Record {
         /// Name of the distribution.
         name: String,
         /// Value that was measured.
         value: u64,
     },
-    /// Write a line to Envoy's log.
+    /// Action: write a line to Envoy's log.
     Log(Level, String),
 }
 
@@ -80,17 +81,17 @@ impl Action {
 /// Answer to the client that comes from this filter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LocalResponse {
-    /// HTTP status.
+    /// HTTP status of the answer.
     pub status: u16,
     /// Headers, without `content-length`.
     pub headers: Vec<Header>,
-    /// Body.
+    /// Body of the answer.
     pub body: Vec<u8>,
 }
 
 impl LocalResponse {
-    /// `response_code_details` of an answer from this filter. They begin with `creole`: so Envoy's
-    /// `local_reply_config` tells the answer from Envoy's own.
+    /// Value of `response_code_details` for an answer from this filter. Envoy's
+    /// `local_reply_config` can tell Creole's answers from Envoy's own by the beginning `creole`.
     pub const DETAILS: &str = "creole_reply";
 }
 
@@ -104,25 +105,25 @@ pub enum Side {
 }
 
 impl Decision {
-    /// Returns the decision to let the head or piece pass unchanged.
+    /// Returns the decision to let the head or chunk pass unchanged.
     #[must_use]
     pub fn pass() -> Self {
         Self::default()
     }
 
-    /// Returns the decision to take these actions and then continue.
+    /// Returns the decision to execute these actions and then continue.
     #[must_use]
     pub fn go_on(actions: Vec<Action>) -> Self {
         Self { actions, flow: Flow::Continue }
     }
 
-    /// Keeps the piece in Envoy's buffer after these actions.
+    /// Returns the decision to execute these actions and keep the chunk in Envoy's buffer.
     #[must_use]
     pub fn pause(actions: Vec<Action>) -> Self {
         Self { actions, flow: Flow::Pause }
     }
 
-    /// Waits after these actions.
+    /// Returns the decision to execute these actions and hold the head or chunk back.
     #[must_use]
     pub fn stop(actions: Vec<Action>) -> Self {
         Self { actions, flow: Flow::Stop }

@@ -1,15 +1,16 @@
-//! A client's body while it comes.
+//! Request body of a client, collected as it arrives.
 
-/// Thresholds from which on a body is trusted to become as long as its `content-length` says: bytes
-/// that have come, and the part of that length that they are.
+/// Thresholds from which a body's `content-length` is trusted: the bytes that have arrived, and the
+/// fraction of the announced length (one half). Earlier, no memory is reserved for the announced
+/// length.
 const TRUSTED_BYTES: usize = 1 << 20;
 const TRUSTED_PART: usize = 2;
 
-/// The part of a client's body that has come.
+/// Received part of a client's request body.
 #[derive(Debug)]
 pub(crate) struct Collected {
     bytes: Vec<u8>,
-    /// Length of the body, as its `content-length` says.
+    /// Length of the body according to `content-length`.
     length: Option<usize>,
 }
 
@@ -26,19 +27,19 @@ impl Collected {
         self.bytes.len()
     }
 
-    /// Returns the memory that the body takes. What is reserved counts, because nobody else can
-    /// have it.
+    /// Returns the number of bytes of memory that the body occupies. Reserved capacity counts,
+    /// because no other stream can use it.
     pub(crate) fn held_bytes(&self) -> usize {
         self.bytes.capacity()
     }
 
-    /// Returns true if the body is as long as its `content-length` says.
+    /// Returns true if the body has the length of its `content-length`.
     pub(crate) fn is_complete(&self) -> bool {
         self.length == Some(self.size())
     }
 
-    /// Adds a piece. `fits` reserves the memory that the body then takes. `false`: there is not so
-    /// much.
+    /// Appends a chunk. `fits` reserves the memory that the body then needs. Returns false if too
+    /// little memory is left.
     #[must_use]
     pub(crate) fn push(&mut self, piece: Vec<u8>, mut fits: impl FnMut(usize) -> bool) -> bool {
         let size = self.size().saturating_add(piece.len());
@@ -61,13 +62,13 @@ impl Collected {
         true
     }
 
-    /// Returns the memory that is reserved once a body has so many bytes. Doubling to the end would
-    /// hold up to three times a large body.
+    /// Returns the capacity to reserve for a body that has grown to `size` bytes. Doubling to the
+    /// end would hold up to three times a large body.
     fn wanted(&self, size: usize) -> usize {
         self.trusted_length(size).max(self.bytes.capacity().saturating_mul(2)).max(size)
     }
 
-    /// Returns the length that the body will have; 0 where that is not known, or not believed.
+    /// Returns the announced length of the body; 0 if it is unknown or not trusted yet.
     fn trusted_length(&self, size: usize) -> usize {
         let length = self.length.unwrap_or_default();
         let enough = TRUSTED_BYTES.max(length.checked_div(TRUSTED_PART).unwrap_or_default());

@@ -1,12 +1,12 @@
-//! A map from contexts of the host to their values, in the order of the contexts' numbers.
+//! Map from the host's context ids to values, in ascending order of the ids.
 //!
-//! The host counts upwards, so a new context nearly always goes to the end of the vector. A tree
-//! would be six kilobytes of code.
+//! The host counts its ids upwards, so a new context nearly always goes to the end of the vector. A
+//! tree map would add six kilobytes of code.
 
-/// The number that the host gave a context.
+/// Id that the host assigned to a context: a plugin or a stream.
 pub(crate) type ContextId = u32;
 
-/// Map from contexts of the host to their values.
+/// Map from context ids to values, sorted by id.
 #[derive(Debug)]
 pub(crate) struct Contexts<T>(Vec<(ContextId, Box<T>)>);
 
@@ -17,7 +17,7 @@ impl<T> Default for Contexts<T> {
 }
 
 impl<T> Contexts<T> {
-    /// Adds a context, in place of one with the same number.
+    /// Inserts a context, replacing any context with the same id.
     pub(crate) fn insert(&mut self, id: ContextId, value: T) {
         let value = Box::new(value);
         match self.place(id) {
@@ -49,7 +49,7 @@ impl<T> Contexts<T> {
         self.0.iter().map(|(_, value)| &**value)
     }
 
-    /// Returns all contexts: first those from this number on, then the others.
+    /// Returns all contexts: first those with this id or a higher one, then the others.
     pub(crate) fn iter_mut_from(
         &mut self,
         from: ContextId,

@@ -1,17 +1,17 @@
-//! Writing from a timer, where `deferred_flush` asks for it.
+//! Writing to the client from a timer, if the setting `deferred_flush` is on.
 //!
-//! Envoy lets a filter write only in the callback of a piece, so that nothing can be said while the
-//! upstream is silent. It does let one replace what waits in its buffer and go on. So here every
-//! piece is taken out, what comes of it is kept, the callback pauses, and the next tick writes:
-//! also pings, and the error event of a stream that has stalled, for which there is no piece at
-//! all.
+//! Envoy lets a filter write only in the callback of a chunk, so nothing can be written while the
+//! upstream is silent. Envoy does let a filter replace the contents of its buffer and then
+//! continue. So every chunk is taken out of the buffer, its translation is kept, the callback
+//! pauses, and the next tick writes. This also allows pings, and the error event of a stream that
+//! has stalled, which no chunk triggers.
 
 use crate::action::{Action, Side};
 
-/// Maximum number of bytes that one tick writes: far below Envoy's own limit of a megabyte.
+/// Maximum number of bytes that one tick writes; far below Envoy's buffer limit of 1 MiB.
 const FLUSH_BYTES_MAX: usize = 256 << 10;
 
-/// Bytes for the client that wait for the next tick.
+/// Translated bytes for the client that wait for the next tick.
 #[derive(Debug, Default)]
 pub(crate) struct Deferred {
     out: Vec<u8>,
@@ -20,7 +20,8 @@ pub(crate) struct Deferred {
 }
 
 impl Deferred {
-    /// Keeps what came of a piece, if only that it came. `end`: it was the last one.
+    /// Appends the translation of a chunk, which may be empty. `end` is true if the chunk was the
+    /// last.
     pub(crate) fn push(&mut self, out: &[u8], end: bool) {
         self.out.extend_from_slice(out);
         self.ended |= end;
@@ -36,7 +37,8 @@ impl Deferred {
         self.out.len()
     }
 
-    /// Writes. What follows the last piece must go in one go: Envoy ends the stream after it.
+    /// Returns the actions that write the waiting bytes. Once the last chunk has come, all bytes
+    /// are written together, because Envoy ends the stream after them.
     pub(crate) fn flush(&mut self) -> Vec<Action> {
         if !self.due {
             return Vec::new();

@@ -1,29 +1,31 @@
-//! Envoy's `response.code_details`: who answered, and why.
+//! Parser of Envoy's `response.code_details`, which names who answered a request, and why.
 //!
-//! Envoy answers for itself when an upstream cannot be reached, is too slow or does not exist.
-//! Those answers pass the filter like an upstream's, with a plain text as their body; the details
-//! alone tell them apart.
+//! Envoy answers a request itself when the upstream cannot be reached, is too slow or does not
+//! exist. Such an answer passes the filter like an upstream's response, with plain text as its
+//! body; only the details distinguish the two.
 
 use creole::text::words;
 use creole::{Failure, Unreachable};
 
-/// The details of an upstream's answer.
+/// Value of `response.code_details` for a response of the upstream.
 pub const VIA_UPSTREAM: &str = "via_upstream";
 
-/// The details where `creole-guard` has refused a translated request for where it would have gone.
+/// Value of `response.code_details` if `creole-guard` refused a translated request because of the
+/// cluster that it would have gone to.
 pub const REFUSED_ROUTE: &str = "rbac_access_denied_matched_policy[creole_route]";
 
-/// Origin of a response.
+/// Origin of a response: the upstream, or Envoy itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// The upstream, or another filter that speaks for it: to be translated by its status.
+    /// Response of the upstream, or of another filter in its place, which is translated by its
+    /// status.
     Upstream,
-    /// Envoy, because of this failure.
+    /// Error response of Envoy itself, because of this failure.
     Envoy(Failure),
 }
 
-/// Returns the origin of a response with these details and this status. `request_complete`: the
-/// client's body is.
+/// Returns the origin of a response with these details and this status. `request_complete` is true
+/// if the client's body is complete.
 #[must_use]
 pub fn origin(details: &str, status: u16, request_complete: bool) -> Origin {
     // `upstream_reset_before_response_started{connection_termination|delayed_connect_error:_…}`
@@ -72,8 +74,8 @@ fn reset(reason: &str) -> Failure {
     Failure::Unreachable(reason)
 }
 
-/// Returns the reason why there was no connection. What the transport says of it may name
-/// addresses, so it is matched and not passed on.
+/// Returns the reason why no connection to the upstream was made. The transport's message may
+/// contain addresses, so it is matched and not passed on.
 fn not_connected(transport: &str) -> Unreachable {
     let says = |word: &str| words::has(transport, word);
     if says("TLS_error") && says("CERTIFICATE_VERIFY_FAILED") {
@@ -93,18 +95,18 @@ fn not_connected(transport: &str) -> Unreachable {
     }
 }
 
-/// Cause of the end of a stream that broke.
+/// Cause of a stream that ended before its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Break {
-    /// The client went away.
+    /// Cause: the client disconnected.
     Client,
-    /// The upstream broke off.
+    /// Cause: the upstream broke the connection off.
     Upstream,
-    /// A timeout of Envoy's ended the stream.
+    /// Cause: one of Envoy's timeouts ended the stream.
     Timeout,
 }
 
-/// Returns who ended a stream with these details.
+/// Returns the cause of a broken stream with these details.
 #[must_use]
 pub fn broken_by(details: &str, request_complete: bool) -> Break {
     let name = words::before(details, b"{");

@@ -1,8 +1,8 @@
-//! The state of one VM: its plugins (root contexts) and its streams (HTTP contexts).
+//! State of one VM of Envoy: its plugins (root contexts) and its streams (HTTP contexts).
 //!
-//! Every callback of the ABI has its method here. None of them calls a host, so none of them can be
-//! entered again while it runs; what they decide is done after they have returned. Envoy may then
-//! call back (a stream can end inside of a hostcall) and finds everything in order.
+//! Every callback of the ABI has a method here. The methods never call the host, so they cannot be
+//! entered again while they run; the host executes their decisions after they have returned. During
+//! that, Envoy may call back (a stream can end inside of a hostcall) and finds a consistent state.
 
 use std::sync::Arc;
 
@@ -19,19 +19,21 @@ use crate::memory::{Counted, Memory};
 use crate::stream::{Progress, Route, Stream};
 use crate::unguarded::{Host, Unguarded};
 
-/// Bounds of the time between two looks at the streams, which is a quarter of the shortest timeout.
+/// Bounds of the tick period, in milliseconds. The period is a quarter of the shortest timeout,
+/// within these bounds.
 const TICK_MS_MIN: u64 = 200;
 const TICK_MS_MAX: u64 = 1000;
 
-/// Most routes with a configuration of their own that are remembered; beyond, the
-/// oldest is forgotten and read anew.
+/// Maximum number of remembered routes with a configuration of their own. Beyond it, the oldest
+/// route is forgotten and read anew when needed.
 const ROUTES_MAX: usize = 64;
 
-/// Streams that are answered or reset in one tick. Envoy does this behind the callback, each inside
-/// of the one before: some hundred of them overflow its stack, and the VM traps.
+/// Maximum number of streams that are answered or reset in one tick. Envoy processes these nested
+/// inside of each other after the callback: some hundred of them overflow its stack, and the VM
+/// traps.
 const ENDED_MAX: usize = 16;
 
-/// State of one VM.
+/// Filter in one VM of Envoy, with all plugins and streams.
 #[derive(Debug, Default)]
 pub struct Filter {
     plugins: Contexts<Plugin>,
@@ -41,23 +43,25 @@ pub struct Filter {
     refused_lines: RefusedLines,
 }
 
-/// Plugin, with its configuration once there is one.
+/// Plugin (root context) with its configuration, once Envoy has sent one.
 #[derive(Debug, Default)]
 struct Plugin {
     config: Option<Arc<Config>>,
-    /// Metadata of routes that want settings of their own, and the configuration that came of it.
+    /// Metadata of routes with settings of their own, and the resulting configuration; `None` if
+    /// the metadata is invalid.
     routes: Vec<(String, Option<Arc<Config>>)>,
     refusals: Arc<Refusals>,
     tick_ms: u32,
-    /// True if ticks come at once, because a stream has something to write.
+    /// True if ticks are set to the shortest period, because a stream has bytes to write.
     hurries: bool,
-    /// Stream with which the next tick begins.
+    /// Id of the stream with which the next tick begins.
     tick_from: ContextId,
-    /// Hosts for which nothing is sent, because nobody checks where requests for them go.
+    /// Hosts for which no requests are sent, because no `creole-guard` checks the routes of their
+    /// requests.
     unguarded: Unguarded,
 }
 
-/// A context, and its stream once the request's head has come.
+/// HTTP context, with its stream once the request's head has arrived.
 #[derive(Debug)]
 struct Entry {
     plugin: ContextId,
@@ -67,8 +71,8 @@ struct Entry {
 }
 
 impl Plugin {
-    /// Returns the configuration of a route; nothing where its metadata cannot be read, which is
-    /// told once.
+    /// Returns the configuration of a route; `None` if its metadata is invalid, which is logged
+    /// once.
     fn for_route(
         &mut self,
         route: &str,
@@ -97,7 +101,7 @@ impl Plugin {
 }
 
 impl Filter {
-    /// Handles the begin of a context: a plugin if it has no parent, else a stream.
+    /// Handles the start of a context: a plugin if it has no parent, else a stream.
     pub fn on_context_create(&mut self, id: ContextId, parent: ContextId) {
         if parent == 0 {
             self.plugins.insert(id, Plugin::default());
@@ -106,7 +110,7 @@ impl Filter {
         }
     }
 
-    /// Gives a plugin its configuration. Streams that have begun keep the old one.
+    /// Configures a plugin. Streams that have begun keep the old configuration.
     ///
     /// # Errors
     /// Why the configuration is refused.
@@ -159,26 +163,27 @@ impl Filter {
         Ok(vec![Action::SetTickPeriod { period_ms: tick_ms }])
     }
 
-    /// Returns true if a context is there: after some hostcalls it is not any more.
+    /// Returns true if a context still exists. Some hostcalls end the context.
     #[must_use]
     pub fn has(&self, id: ContextId) -> bool {
         self.streams.get(id).is_some()
     }
 
-    /// Returns true if the callbacks of this side need the head or piece that they are about.
+    /// Returns true if callbacks in this direction need the head or chunk that they are about.
     #[must_use]
     pub fn reads(&self, id: ContextId, side: Side) -> bool {
         self.stream(id).is_some_and(|stream| stream.reads(side))
     }
 
-    /// Returns true if the host is to say where this stream's request went, before it tells of an
-    /// answer.
+    /// Returns true if the host should report the route of this stream's request before the
+    /// response's head.
     #[must_use]
     pub fn awaits_route(&self, id: ContextId) -> bool {
         self.stream(id).is_some_and(Stream::awaits_route)
     }
 
-    /// Notes where a stream's request went. A host that knows no clusters does not call this.
+    /// Notes the route that a stream's request took. A host without clusters does not call this
+    /// method.
     pub fn on_route(&mut self, id: ContextId, route: Route) {
         let Some(entry) = self.streams.get_mut(id) else { return };
         if route.is_checked
@@ -191,9 +196,9 @@ impl Filter {
         }
     }
 
-    /// Handles a request's head. `seed` must differ for each stream of all replicas. `route`: the
-    /// metadata of its route, empty if it has none, nothing if it cannot be read. `connection`: the
-    /// client's, where the host numbers them.
+    /// Handles a request's head. `seed` must differ for each stream of all replicas. `route` is the
+    /// metadata of the route: empty if the route has no metadata, `None` if the metadata cannot be
+    /// read. `connection` is the id of the client's connection, if the host numbers connections.
     pub fn on_request_headers(
         &mut self,
         id: ContextId,
@@ -247,7 +252,7 @@ impl Filter {
         decision
     }
 
-    /// Handles a piece of a request's body.
+    /// Handles a chunk of a request's body.
     pub fn on_request_body(
         &mut self,
         id: ContextId,
@@ -268,7 +273,7 @@ impl Filter {
         self.with(id, now, &mut |stream, _| stream.on_request_trailers(now))
     }
 
-    /// Handles a response's head. `details`: Envoy's `response.code_details`.
+    /// Handles a response's head. `details` is Envoy's `response.code_details`.
     pub fn on_response_headers(
         &mut self,
         id: ContextId,
@@ -289,7 +294,7 @@ impl Filter {
         decision
     }
 
-    /// Handles a piece of a response's body.
+    /// Handles a chunk of a response's body.
     pub fn on_response_body(
         &mut self,
         id: ContextId,
@@ -307,8 +312,8 @@ impl Filter {
         self.with(id, now, &mut |stream, _| stream.on_response_trailers(now))
     }
 
-    /// Lets time pass for the streams of a plugin. At most [`ENDED_MAX`] of them end in one tick;
-    /// the next one comes at once and begins behind them.
+    /// Handles a tick: checks the timeouts of a plugin's streams. At most [`ENDED_MAX`] streams end
+    /// in one tick; if more are due, the next tick comes at once and continues after them.
     pub fn on_tick(&mut self, plugin: ContextId, now: Millis) -> Vec<(ContextId, Vec<Action>)> {
         let mut all = Vec::new();
         let (mut hurries, mut ended) = (false, 0_usize);
@@ -341,7 +346,7 @@ impl Filter {
         all
     }
 
-    /// Counts and logs a stream that is over.
+    /// Counts and logs a stream that has ended.
     pub fn on_log(&mut self, id: ContextId, details: &str, now: Millis) -> Vec<Action> {
         match self.streams.get_mut(id).and_then(|entry| entry.stream.as_mut()) {
             Some(stream) => {
@@ -351,14 +356,14 @@ impl Filter {
         }
     }
 
-    /// Adds the time that a callback of this stream took.
+    /// Adds the duration of a callback to the time spent on a stream.
     pub fn add_spent(&mut self, id: ContextId, spent_ns: u64) {
         if let Some(stream) = self.streams.get_mut(id).and_then(|entry| entry.stream.as_mut()) {
             stream.add_spent(spent_ns);
         }
     }
 
-    /// Forgets a context.
+    /// Removes a context.
     pub fn on_delete(&mut self, id: ContextId) {
         self.plugins.remove(id);
         if let Some(counted) = self.streams.get(id).and_then(|entry| entry.counted.as_ref()) {
@@ -367,7 +372,7 @@ impl Filter {
         self.streams.remove(id);
     }
 
-    /// Returns the bytes of bodies that all streams hold.
+    /// Returns the number of body bytes that all streams hold.
     #[must_use]
     pub fn held_bytes(&self) -> usize {
         let streams = self.streams.iter().filter_map(|entry| entry.stream.as_ref());
@@ -378,7 +383,8 @@ impl Filter {
         self.streams.get(id).and_then(|entry| entry.stream.as_deref())
     }
 
-    /// Calls with the stream, and with what reserves memory for all that it holds.
+    /// Calls `call` with a stream and a function that reserves memory for the stream, then updates
+    /// the memory count.
     fn with(&mut self, id: ContextId, now: Millis, call: Call<'_>) -> Decision {
         let Some(entry) = self.streams.get_mut(id) else { return Decision::pass() };
         let Some(stream) = entry.stream.as_deref_mut() else { return Decision::pass() };
@@ -397,7 +403,8 @@ impl Filter {
         decision
     }
 
-    /// Ends the requests that others need the memory of. Their answers go out with the next tick.
+    /// Ends the requests whose memory is needed for other requests. Their error responses are sent
+    /// with the next tick.
     fn end_given_up(&mut self, now: Millis) {
         while let Some(id) = self.memory.poll_given_up() {
             let Some(entry) = self.streams.get_mut(id) else { continue };
@@ -411,7 +418,8 @@ impl Filter {
     }
 }
 
-/// A call of a stream, with what reserves memory for all that the stream holds.
+/// Function on a stream; its second argument is a function that reserves memory for all that the
+/// stream holds.
 type Call<'a> = &'a mut dyn FnMut(&mut Stream, &mut dyn FnMut(usize) -> bool) -> Decision;
 
 impl Entry {
@@ -419,9 +427,8 @@ impl Entry {
         Self { plugin, host: Host::default(), stream: None, counted: None }
     }
 
-    /// Counts what the stream holds by now, which is never more than before, and how far it is. One
-    /// that is over holds nothing here, though Envoy keeps it for as long as the client does not
-    /// take its answer.
+    /// Updates the memory counted for a stream, and its progress. A stream that is over counts for
+    /// nothing, though Envoy keeps the stream until the client has read the answer.
     fn count(&mut self, memory: &mut Memory, now: Millis) {
         let (Some(counted), Some(stream)) = (&mut self.counted, &self.stream) else { return };
         match stream.progress() {

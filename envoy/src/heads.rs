@@ -1,17 +1,17 @@
-//! The heads that Envoy sends on: what is the exchange's, and what Envoy needs to stay.
+//! Heads that Envoy sends on: the exchange's headers, combined with the headers that Envoy needs.
 
 use creole::config::{Address, Config, Upstream};
 use creole::headers::Headers as _;
 use creole::{Exchange, Head, Header};
 
-/// Name of the header that names the upstream to the route table: its `cluster` in the
-/// configuration, else its name.
+/// Name of the request header by which Envoy's route table chooses the upstream. Its value is the
+/// upstream's `cluster` in the configuration, else the upstream's name.
 pub const ROUTING_HEADER: &str = "x-creole-upstream";
 
-/// Beginning of the names of Creole's own headers.
+/// Prefix of the names of Creole's own headers.
 const RESERVED: &str = "x-creole-";
 
-/// Name of the header that counts the hosts of Creole that a request has passed.
+/// Name of the header that counts how many Creole hosts a request has passed.
 const HOPS: &str = "x-creole-hops";
 
 /// Returns the value of [`ROUTING_HEADER`] for an upstream.
@@ -20,16 +20,17 @@ pub fn routing_value(upstream: &Upstream) -> &str {
     if upstream.cluster.is_empty() { &upstream.name } else { &upstream.cluster }
 }
 
-/// Removes Creole's own headers from a client's head. They choose routes, and only Creole may set
-/// them; the count of hops is read, and counted on. Returns true if there were any.
+/// Removes Creole's own headers from a client's head, because they choose routes and only Creole
+/// may set them. The hop count stays, since it is read and incremented. Returns true if any header
+/// was removed.
 pub fn remove_reserved(head: &mut Vec<Header>) -> bool {
     let before = head.len();
     head.retain(|(name, _)| !name.starts_with(RESERVED) || name == HOPS);
     head.len() != before
 }
 
-/// Returns what an upstream needs of a client's head beside the exchange's headers, and the bytes
-/// of the rest.
+/// Returns the headers of a client's head that the upstream needs besides the exchange's headers,
+/// and the number of bytes left out.
 #[must_use]
 pub fn needed(head: Vec<Header>) -> (Vec<Header>, usize) {
     let all = bytes(&head);
@@ -40,7 +41,7 @@ pub fn needed(head: Vec<Header>) -> (Vec<Header>, usize) {
     (needed, left_out)
 }
 
-/// Returns the bytes of a head.
+/// Returns the size of a head in bytes: names and values.
 #[must_use]
 pub fn bytes(head: &[Header]) -> usize {
     let bytes = |(name, value): &Header| name.len().saturating_add(value.len());
@@ -49,9 +50,9 @@ pub fn bytes(head: &[Header]) -> usize {
 
 /// Returns the head for an upstream: Envoy's own headers of this request, then `ours`.
 ///
-/// `:authority` is that of the upstream's `url` where it has one, because hosted servers choose by
-/// it; without a `url` it stays, and `host_rewrite_literal` of the route may change it. The
-/// virtual host is then chosen by the new authority, like the route by the new path.
+/// `:authority` becomes that of the upstream's `url` if one is set, because hosted servers select
+/// by it. Without a `url` it stays, and `host_rewrite_literal` of the route may change it. Envoy
+/// then selects the virtual host by the new authority, and the route by the new path.
 #[must_use]
 pub fn for_upstream(
     client: &[Header],
@@ -85,8 +86,8 @@ pub fn for_upstream(
     head
 }
 
-/// Returns the head for an upstream that is the only one, before the body is known: it is the same
-/// for every body but for `accept`.
+/// Returns the head for the only configured upstream, before the request body is known. The head is
+/// the same for every body, except for `accept`.
 #[must_use]
 pub fn for_upstream_early(
     client: &[Header],
@@ -103,7 +104,7 @@ pub fn for_upstream_early(
     Some(for_upstream(client, upstream, &path, ours, None))
 }
 
-/// Returns the head for the client.
+/// Returns the response head for the client.
 #[must_use]
 pub fn for_client(head: Head, content_length: Option<usize>) -> Vec<Header> {
     let mut headers = vec![number(":status", head.status.into())];
@@ -120,7 +121,7 @@ pub fn status(head: &[Header]) -> u16 {
     number_of(head, ":status").and_then(|status| status.try_into().ok()).unwrap_or_default()
 }
 
-/// Returns the length of a body, as its head says.
+/// Returns the length of a body according to the `content-length` of its head.
 #[must_use]
 pub fn length(head: &[Header]) -> Option<usize> {
     number_of(head, "content-length").and_then(|length| length.try_into().ok())
@@ -134,10 +135,10 @@ fn number(name: &str, value: usize) -> Header {
     (name.to_owned(), value.to_string())
 }
 
-/// Returns true for a header that Envoy, a mesh or a tracer added, beside those that the core
-/// passes on. Every other header is the client's, and may be a credential, or an instruction for
-/// Envoy's router: `x-envoy-original-dst-host` chooses the server that gets the key,
-/// `x-envoy-max-retries` how often the server is asked.
+/// Returns true for a header that Envoy, a mesh or a tracer added, besides the headers that the
+/// core passes on. Every other header comes from the client and may be a credential, or an
+/// instruction for Envoy's router: `x-envoy-original-dst-host` chooses the server that gets the
+/// key, `x-envoy-max-retries` sets the number of retries.
 fn is_envoys(name: &str) -> bool {
     const ENVOYS: [&str; 10] = [
         "b3",
@@ -154,8 +155,8 @@ fn is_envoys(name: &str) -> bool {
     ENVOYS.contains(&name) || name.starts_with("x-b3-")
 }
 
-/// Returns true if a request is of a client of the Messages API: what it sends no browser and no
-/// client of another API does.
+/// Returns true if the head comes from a client of the Messages API: it has headers that no browser
+/// and no client of another API sends.
 #[must_use]
 pub fn is_of_client(head: &[Header]) -> bool {
     const SIGNS: [&str; 3] = ["anthropic-version", "anthropic-beta", "x-api-key"];

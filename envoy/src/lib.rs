@@ -5,29 +5,29 @@
 //!        ◀── hostcalls ── abi ◀── Decision (actions, flow)
 //! ```
 //!
-//! [`filter`] and [`stream`] decide, and know of no host: a callback goes in, a
-//! [`action::Decision`] comes out. `abi`, which exists on `wasm32` alone, is the guest side of the
-//! proxy-wasm ABI 0.2.1: it reads what a callback is about, asks, and does what was decided. A move
-//! to another guest library would change that file only.
+//! [`filter`] and [`stream`] make the decisions, and never call a host: they get a callback's data
+//! and return a [`action::Decision`]. `abi`, which exists on `wasm32` alone, is the guest side of
+//! the proxy-wasm ABI 0.2.1: it reads a callback's data, calls the filter, and executes the
+//! decision. A move to another guest library would change only that module.
 //!
 //! # How bodies pass
 //!
 //! Envoy's own buffers are never used, because they are limited (1 MiB by default) and because
-//! overrunning them ends the stream from inside a hostcall. Every piece is taken out of Envoy's
-//! hands as it comes, and [`action::Flow::Stop`] asks to be called again; the whole translated body
-//! is written at the end, in one piece. Events of a stream are written in the callback that they
-//! came in.
+//! overrunning them ends the stream from inside a hostcall. Every chunk is taken out of Envoy's
+//! buffer when it arrives, and [`action::Flow::Stop`] waits for the next one; the whole translated
+//! body is written at the end, at once. Events of a stream are written in the callback in which
+//! they arrived.
 //!
 //! # Two modes
 //!
-//! With `pause_headers` (the default) heads wait for their bodies, so that a request that cannot be
-//! served never reaches an upstream, and the model can choose the route. It needs
-//! `allow_on_headers_stop_iteration` in the plugin's configuration. Where that cannot be set, heads
-//! leave at once: then there can be one upstream only, and what goes wrong after a head is told in
+//! With `pause_headers` (the default) heads wait for their bodies, so that an invalid request never
+//! reaches an upstream, and the model can choose the route. This mode needs
+//! `allow_on_headers_stop_iteration` in the plugin's configuration. If that cannot be set, heads
+//! are sent on at once: then only one upstream is possible, and errors after a head are reported in
 //! the body.
 //!
-//! With `deferred_flush`, streams are written from a timer, so that pings and error events can be
-//! sent while the upstream is silent: see `deferred`.
+//! With `deferred_flush`, a timer writes the streams, so that pings and error events can be sent
+//! while the upstream is silent: see `deferred`.
 #![deny(unsafe_code)]
 
 #[cfg(target_arch = "wasm32")]

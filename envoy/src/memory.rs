@@ -1,4 +1,4 @@
-//! The memory of one VM, which all its streams share.
+//! Account of the memory of one VM, which all its streams share.
 
 use std::collections::BTreeMap;
 
@@ -7,25 +7,27 @@ use creole::{Budget, Holding, Millis, Owner};
 use crate::contexts::ContextId;
 use crate::stream::Progress;
 
-/// Memory of a stream beside its bodies and its head, in this VM and in Envoy.
+/// Memory counted for each stream in addition to its head and bodies, in this VM and in Envoy, in
+/// bytes.
 const STREAM_BYTES: usize = 8 << 10;
 
-/// Step in which held bytes are counted, so that a stream that flows changes nothing.
+/// Granularity in which held bytes are counted, so that a flowing stream does not change the budget
+/// with each chunk.
 const STEP_BYTES: usize = 4 << 10;
 
-/// Memory that the streams of a VM hold.
+/// Memory account of all streams of a VM.
 #[derive(Debug)]
 pub(crate) struct Memory {
     budget: Budget,
     bytes_max: usize,
-    /// Streams that hold memory.
+    /// Streams that hold memory, by their holding in the budget.
     holders: BTreeMap<Holding, ContextId>,
 }
 
 /// Memory counted for one stream.
 #[derive(Debug)]
 pub(crate) struct Counted {
-    /// `None`: other streams have got the memory.
+    /// Holding in the budget; `None` after the memory was given to other streams.
     holding: Option<Holding>,
     head_bytes: usize,
     bytes: usize,
@@ -38,14 +40,15 @@ impl Default for Memory {
 }
 
 impl Memory {
-    /// Raises the limit to that of one more plugin: all plugins share the VM.
+    /// Raises the limit to `bytes_max`, if that is larger. All plugins share the VM, so the largest
+    /// limit applies.
     pub(crate) fn raise_limit(&mut self, bytes_max: usize) {
         self.bytes_max = self.bytes_max.max(bytes_max);
         self.budget.set_limit(self.bytes_max);
     }
 
-    /// Counts a stream with a head of so many bytes. A refused one gets only free memory, and gives
-    /// it up first. `None`: there is no memory for it.
+    /// Registers a stream whose head has `head_bytes` bytes. A refused request gets only free
+    /// memory, and is the first to lose it. Returns `None` if too little memory is left.
     pub(crate) fn begin(
         &mut self,
         id: ContextId,
@@ -67,8 +70,8 @@ impl Memory {
         Some(counted)
     }
 
-    /// Counts the bytes of bodies that a stream holds. `false`: there is not so much memory, and
-    /// nothing has changed.
+    /// Sets the number of body bytes that a stream holds. Returns false, and changes nothing, if
+    /// too little memory is left.
     pub(crate) fn set(&mut self, counted: &mut Counted, body_bytes: usize, now: Millis) -> bool {
         let bytes = self.all_bytes(counted.head_bytes, body_bytes);
         let Some(holding) = counted.holding.filter(|_| bytes != counted.bytes) else { return true };
@@ -79,14 +82,14 @@ impl Memory {
         fits
     }
 
-    /// Notes that bytes of a body have come.
+    /// Notes that body bytes have arrived for a stream.
     pub(crate) fn note_bytes(&mut self, counted: &Counted, bytes: usize, now: Millis) {
         if let Some(holding) = counted.holding {
             self.budget.note_bytes(holding, bytes, now);
         }
     }
 
-    /// Notes how far the stream of a request is.
+    /// Notes the progress of a request, which decides whether its memory may be given to others.
     pub(crate) fn note_progress(&mut self, counted: &Counted, progress: Progress) {
         match (counted.holding, progress) {
             (Some(holding), Progress::Waits) => self.budget.complete(holding),
@@ -95,7 +98,7 @@ impl Memory {
         }
     }
 
-    /// Frees what a stream held.
+    /// Frees the memory of a stream.
     pub(crate) fn end(&mut self, counted: &Counted) {
         if let Some(holding) = counted.holding {
             self.budget.end(holding);
@@ -103,14 +106,14 @@ impl Memory {
         }
     }
 
-    /// Returns a stream that has to give its memory up.
+    /// Returns a stream that has to give up its memory to others, if any.
     pub(crate) fn poll_given_up(&mut self) -> Option<ContextId> {
         let holding = self.budget.poll_given_up()?;
         self.holders.remove(&holding)
     }
 
-    /// Returns the bytes that count for a stream. Limits so small that only a test sets them count
-    /// bodies alone.
+    /// Returns the number of bytes that count for a stream. With limits so small that only tests
+    /// set them, only bodies count.
     fn all_bytes(&self, head_bytes: usize, body_bytes: usize) -> usize {
         let stream = STREAM_BYTES.min(self.bytes_max / 2048);
         let step = STEP_BYTES.min(self.bytes_max / 65_536).max(1);
@@ -120,7 +123,7 @@ impl Memory {
 }
 
 impl Counted {
-    /// Notes that other streams have got the memory.
+    /// Notes that the stream's memory was given to other streams.
     pub(crate) fn give_up(&mut self) {
         self.holding = None;
     }

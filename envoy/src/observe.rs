@@ -1,4 +1,4 @@
-//! The report to Envoy of a finished exchange: its statistics, and one line of its log.
+//! Report of a finished exchange to Envoy: statistics, and one line in the log.
 
 use creole::Millis;
 use creole::config::Config;
@@ -8,10 +8,10 @@ use creole::observe::report::Report;
 
 use crate::action::Action;
 
-/// Room for the name of most statistics.
+/// Initial capacity for a statistic's name, in bytes; enough for most names.
 const NAME_BYTES: usize = 128;
 
-/// Counts and logs an exchange that is over.
+/// Counts and logs an exchange that has ended.
 pub fn finished(
     report: &Report,
     request: &Request,
@@ -37,8 +37,8 @@ pub fn finished(
     }
 }
 
-/// Returns the name of a statistic. Envoy's have no labels: they stand in the name, and
-/// `stats_tags` in `envoy.yaml` takes them out again.
+/// Returns the name of a statistic. Envoy's statistics have no labels, so labels are part of the
+/// name, and `stats_tags` in `envoy.yaml` extracts them.
 fn statistic(sample: &Sample<'_>) -> String {
     let mut name = String::with_capacity(NAME_BYTES);
     name.push_str(sample.metric.name);

@@ -1,4 +1,4 @@
-//! An HTTP stream of Envoy: an [`Exchange`], and the state of its two heads.
+//! HTTP stream of Envoy: an [`Exchange`], and the state of the request's and the response's head.
 //!
 //! ```text
 //!                body complete          upstream's head
@@ -8,10 +8,11 @@
 //!    └────────────────────────┴───────┴────────────────────┴─▶ HandsOff: answered from here
 //! ```
 //!
-//! Invariants: a piece that was read is always taken out of Envoy's buffer in the same callback;
-//! [`Stop`](crate::action::Flow::Stop) is answered to a piece only while the head of its side is
-//! held, or while the request is collected; nothing is written outside of the callback of a piece,
-//! unless the stream is deferred (`deferred`): then nothing is written inside of one.
+//! Invariants: a chunk that was read is always removed from Envoy's buffer in the same callback;
+//! [`Stop`](crate::action::Flow::Stop) is returned for a chunk only while the head of its direction
+//! is held, or while the request is collected; nothing is written outside of the callback of a
+//! chunk, unless the stream is deferred (`deferred`): then nothing is written inside of such a
+//! callback.
 
 mod answer;
 mod list;
@@ -29,38 +30,40 @@ use crate::collected::Collected;
 use crate::deferred::Deferred;
 use crate::heads;
 
-/// Time between an error event in the middle of a stream and the reset: what is written right
-/// before a reset is lost on HTTP/2.
+/// Time between an error event in the middle of a stream and the reset, in milliseconds. Bytes
+/// written right before a reset are lost on HTTP/2.
 const CLOSE_DELAY_MS: u64 = 200;
 
-/// Time that an upstream has after a whole message to end its answer. A reset is the only end that
-/// can be given to the client from here, and to some clients a broken stream is a failure whatever
-/// it said.
+/// Time that an upstream has to end its response after the message is complete, in milliseconds.
+/// Afterwards the stream is reset, since the filter cannot end it otherwise. Some clients treat a
+/// reset stream as a failure, even after a complete message.
 const LINGER_MS: u64 = 3000;
 
-/// Time that an upstream may go on behind a stop sequence which it does not know. It ends by
-/// itself, mostly soon, and each answer of a client that uses such a sequence would break.
+/// Time that an upstream may continue after a stop sequence that it does not support, in
+/// milliseconds. It usually ends by itself soon; an early reset would break each answer of a client
+/// that uses such a sequence.
 const CUT_LINGER_MS: u64 = 30_000;
 
-/// Time that an error waits for the end of the upstream's answer.
+/// Maximum time that an error response waits for the end of the upstream's response, in
+/// milliseconds.
 const HOLD_MS: u64 = 200;
 
-/// Bytes that each stream that flows may keep for its next event: a part of what the filter counts
-/// for each stream.
+/// Number of bytes that each flowing stream may keep for its next event without being counted for
+/// them. The fixed memory counted for each stream covers these bytes.
 const FLOWING_BYTES_MAX: usize = 4 << 10;
 
-/// Time for which a refused request may go on to send its body before it is answered. A client that
-/// is answered while it uploads may see its connection break instead, and a stream without an end
-/// must not be kept for ever.
+/// Maximum time for which a refused request may continue its body before the client gets the error,
+/// in milliseconds. A client that is answered during its upload may see its connection break
+/// instead; the limit ends endless uploads.
 const REFUSAL_MS: u64 = 1000;
 
-/// An HTTP stream of Envoy, with its exchange.
+/// HTTP stream of Envoy, with its exchange.
 #[derive(Debug)]
 pub struct Stream {
     exchange: Exchange,
     config: Arc<Config>,
     state: StreamState,
-    /// Time when the stream, which has said everything, is reset.
+    /// Time at which a stream whose answer is complete gets reset.
     close_at: Option<Millis>,
     /// Facts about the request, for the line in the log.
     request: Request,
@@ -68,71 +71,71 @@ pub struct Stream {
     spent_ns: u64,
     /// Route of the request, if the host knows clusters.
     route: Option<Route>,
-    /// True if `creole-guard` should have checked where the request went, and nobody did.
+    /// True if `creole-guard` should have checked the request's route, but did not.
     was_unchecked: bool,
 }
 
-/// Route that a translated request took.
+/// Route that a translated request took through Envoy.
 #[derive(Clone, Debug)]
 pub struct Route {
-    /// Name of the cluster of the route that the request's head has chosen.
+    /// Name of the cluster that the route selects.
     pub cluster: String,
-    /// True if `creole-guard` has looked at the request.
+    /// True if `creole-guard` has checked the request's route.
     pub is_checked: bool,
 }
 
 #[derive(Debug)]
 enum StreamState {
-    /// The stream is not ours, or was answered from here: whatever passes is right as it is. An
-    /// answer from here passes the response callbacks again.
+    /// State: the stream is not Creole's, or was already answered by this filter, so everything
+    /// passes unchanged. The filter's own answer passes the response callbacks again.
     HandsOff,
-    /// The request's body is collected. `head` is what the upstream needs of the client's head
-    /// while that is paused; `None`: it has left.
+    /// State: the request's body is being collected. `head` holds the headers for the upstream
+    /// while the head is paused; `None` if the head was already sent.
     Collecting { head: Option<Vec<Header>>, body: Collected, pace: Pace },
-    /// The request is refused. Its body is thrown away, up to so many bytes and until this time,
-    /// before the client gets the answer: see [`REFUSAL_MS`].
+    /// State: the request is refused. Its body is thrown away, up to `rest_bytes` bytes and until
+    /// `until`, before the client gets the answer: see [`REFUSAL_MS`].
     Refusing { response: LocalResponse, rest_bytes: usize, until: Millis },
-    /// The upstream has the request.
+    /// State: the request was sent, and the upstream has not answered yet.
     Waiting,
-    /// The upstream answers. `length`: of the upstream's body.
+    /// State: the upstream's response is arriving. `length` is the length of the upstream's body.
     Answering { sent: Delivered, length: Option<usize>, received: usize },
 }
 
-/// The part of an answer that the client has.
+/// Part of an answer that was delivered to the client.
 #[derive(Debug)]
 enum Delivered {
     Nothing,
-    /// The client has the head. What follows is written as it comes.
+    /// Head delivered: the body is written as it arrives.
     Head,
-    /// The client has the head. The timer writes what follows.
+    /// Head delivered: the timer writes the body.
     Deferred(Deferred),
-    /// The client has nothing. Its answer is complete, but waits for the end of the upstream's
-    /// answer, whose place it takes.
+    /// Not delivered yet: a complete answer waits for the end of the upstream's response, which it
+    /// replaces.
     Held(Held),
 }
 
-/// A whole answer that waits for the end of the upstream's. So it goes through the filters in front
-/// like every other one, and the connection to the upstream stays whole; an answer from here would
-/// do neither.
+/// Complete answer that waits for the end of the upstream's response, which it replaces. Compared
+/// with an answer from the filter, it passes the other filters as usual, and the upstream's
+/// connection can be reused.
 #[derive(Debug)]
 struct Held {
     reply: Reply,
-    /// Time until which the answer waits; then it is sent from this filter.
+    /// Time until which the answer waits; then the filter sends it as a local response.
     until: Millis,
 }
 
-/// Progress of a stream, for the count of its memory.
+/// Progress of a stream, for the account of its memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// The client's body is collected.
+    /// Progress: the client's body is being collected.
     Collects,
-    /// The client's body is thrown away before a refusal.
+    /// Progress: the request is refused, and the client's body is being thrown away.
     Refuses,
-    /// The upstream has the request, and the client nothing of the answer.
+    /// Progress: the request was sent, and the client has no part of the answer yet.
     Waits,
-    /// The client has the head of the answer.
+    /// Progress: the client has the head of the answer.
     Answers,
-    /// The stream passes, or was answered from here.
+    /// Progress: the stream passes unchanged, or was answered by this filter.
     Ended,
 }
 
@@ -140,7 +143,7 @@ pub enum Progress {
 #[derive(Clone, Copy, Debug)]
 enum When {
     Now,
-    /// Once the client has sent everything: see [`StreamState::Refusing`].
+    /// Moment after the client has sent its whole request: see [`StreamState::Refusing`].
     AfterRequest,
 }
 
@@ -151,8 +154,7 @@ impl When {
 }
 
 impl Stream {
-    /// Returns a stream that nothing is known of yet. `seed` must differ for each stream of all
-    /// replicas.
+    /// Returns a new stream. `seed` must differ for each stream of all replicas.
     #[must_use]
     pub fn new(config: Arc<Config>, refusals: Arc<Refusals>, seed: u128) -> Self {
         let can = HostCan {
@@ -175,7 +177,7 @@ impl Stream {
         }
     }
 
-    /// Returns true if callbacks of this side need what they are about.
+    /// Returns true if callbacks in this direction need the head or chunk that they are about.
     #[must_use]
     pub fn reads(&self, side: Side) -> bool {
         match self.state {
@@ -185,14 +187,14 @@ impl Stream {
         }
     }
 
-    /// Adds the time that a callback took.
+    /// Adds the duration of a callback.
     pub fn add_spent(&mut self, spent_ns: u64) {
         self.spent_ns = self.spent_ns.saturating_add(spent_ns);
     }
 
-    /// Returns the bytes of bodies that are kept here and in the exchange. Of a stream that flows
-    /// the little that waits for its next event does not count: each stream counts for more than
-    /// that.
+    /// Returns the number of body bytes that this stream and its exchange keep. The few bytes that
+    /// a flowing stream keeps for its next event do not count, because the fixed memory counted for
+    /// each stream covers them.
     #[must_use]
     pub fn held_bytes(&self) -> usize {
         let mut kept = self.exchange.held_bytes();
@@ -214,7 +216,7 @@ impl Stream {
         own.saturating_add(kept)
     }
 
-    /// Returns the bytes of the client's head that are kept here and in the exchange.
+    /// Returns the number of bytes of the client's head that this stream and its exchange keep.
     #[must_use]
     pub fn head_bytes(&self) -> usize {
         let own = match &self.state {
@@ -224,13 +226,13 @@ impl Stream {
         own.saturating_add(self.exchange.head_bytes())
     }
 
-    /// Returns true if requests of this stream are Creole's: it translates them, or answers them.
+    /// Returns true if Creole handles the request of this stream: translates it, or answers it.
     #[must_use]
     pub fn is_ours(&self) -> bool {
         !matches!(self.state, StreamState::HandsOff) || self.exchange.is_ended()
     }
 
-    /// Returns how far the stream is.
+    /// Returns the stream's progress.
     #[must_use]
     pub fn progress(&self) -> Progress {
         match &self.state {
@@ -250,8 +252,8 @@ impl Stream {
         self.exchange.client_key()
     }
 
-    /// Gives up the request because memory is scarce: frees all of it at once. The answer goes out
-    /// now or, where this is no callback of the stream, with the next tick.
+    /// Gives up the request because memory is scarce, and frees its memory at once. The error
+    /// response is sent now in a callback of this stream (`is_callback`), else with the next tick.
     pub fn give_up(&mut self, is_callback: bool, now: Millis) -> Decision {
         if !matches!(self.state, StreamState::Refusing { .. }) {
             self.exchange.handle_failure(Failure::Overloaded, now);
@@ -266,7 +268,7 @@ impl Stream {
         Decision::pass()
     }
 
-    /// Lets time pass: returns what is due now.
+    /// Handles a tick: returns the actions that are due now.
     pub fn on_tick(&mut self, now: Millis) -> Vec<Action> {
         if self.close_at.is_some_and(|at| at <= now) {
             self.close_at = None;
@@ -310,14 +312,14 @@ impl Stream {
         }
     }
 
-    /// Takes the bytes that the exchange has for the client.
+    /// Returns the bytes that the exchange has for the client, and removes them from the exchange.
     fn polled(&mut self) -> Vec<u8> {
         let mut out = Vec::new();
         self.exchange.poll_body(&mut out);
         out
     }
 
-    /// Returns true if the next tick is to come at once.
+    /// Returns true if the next tick should come at once.
     #[must_use]
     pub fn is_due(&self) -> bool {
         self.deferred().is_some_and(Deferred::is_due)
@@ -341,7 +343,7 @@ impl Stream {
         }
     }
 
-    /// Gives the answer that was kept.
+    /// Returns the decision to send the kept error response.
     fn refuse(&mut self, mut actions: Vec<Action>) -> Decision {
         if let StreamState::Refusing { response, .. } =
             std::mem::replace(&mut self.state, StreamState::HandsOff)
@@ -368,7 +370,7 @@ impl Stream {
         self.reply(when, actions, now)
     }
 
-    /// Gives the answer of an exchange that has ended.
+    /// Returns the decision to send the answer of an exchange that has ended.
     fn reply(&mut self, when: When, actions: Vec<Action>, now: Millis) -> Decision {
         let reply = self.exchange.poll_reply().unwrap_or_default();
         self.reply_with(reply, when, actions, now)
@@ -406,7 +408,7 @@ fn pings(config: &Config) -> Pings {
     if config.settings.deferred_flush { Pings::AfterHead } else { Pings::No }
 }
 
-/// Takes a piece out of Envoy's hands.
+/// Returns the action that removes a chunk from Envoy's buffer.
 fn drain(side: Side, piece: &[u8]) -> Vec<Action> {
     if piece.is_empty() { Vec::new() } else { vec![Action::ReplaceBody(side, Vec::new())] }
 }

@@ -1,27 +1,30 @@
-//! Hosts with requests that `creole-guard` did not look at: for some time nothing is sent for them.
+//! Record of hosts whose requests `creole-guard` did not check. For some time no requests are sent
+//! for these hosts.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use creole::headers::Headers as _;
 use creole::{Header, Millis};
 
-/// Time for which nothing is sent for a host with an unguarded route. Then one request tries it
-/// again, because the filters of a listener can change without a word to this one.
+/// Time for which no requests are sent for a host with an unguarded route, in milliseconds.
+/// Afterwards one request tries again, because a listener's filters can change without notice to
+/// this filter.
 const HOST_MS: u64 = 60_000;
 
-/// Time for which nothing is sent for any host while the guard was never seen. It is shorter, so
-/// that a host whose routes are guarded gets its turn before the unguarded one is tried again.
+/// Time for which no requests are sent for any host while the guard was never seen, in
+/// milliseconds. The time is shorter, so that a host with guarded routes is tried before the
+/// unguarded host is tried again.
 const ALL_MS: u64 = 30_000;
 
-/// Most hosts that are remembered; beyond, the oldest is forgotten and tried anew.
+/// Maximum number of remembered hosts. Beyond it, the oldest host is forgotten and tried anew.
 const HOSTS_MAX: usize = 64;
 
-/// The host that a client named, by which Envoy chooses a virtual host.
+/// Hash of the host that a client named, by which Envoy chooses a virtual host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Host(u64);
 
 impl Host {
-    /// Returns the host of a request's head.
+    /// Returns the host in a request's head.
     pub(crate) fn of(head: &[Header]) -> Self {
         let mut hasher = DefaultHasher::new();
         let name = head.value(":authority").unwrap_or_default();
@@ -31,24 +34,24 @@ impl Host {
     }
 }
 
-/// Observations of a plugin about the guard.
+/// Observations of a plugin about the filter `creole-guard`.
 #[derive(Debug, Default)]
 pub(crate) struct Unguarded {
-    /// True if the guard looked at some request: it is there, and a route without it is an
-    /// exception.
+    /// True if the guard has checked any request. It is then installed, and a route without the
+    /// guard is an exception.
     has_guard: bool,
     all_until: Millis,
     hosts: Vec<(Host, Millis)>,
 }
 
 impl Unguarded {
-    /// Notes that the guard looked at a request.
+    /// Notes that the guard has checked a request.
     pub(crate) fn note_guard(&mut self) {
         self.has_guard = true;
         self.all_until = 0;
     }
 
-    /// Notes that a request of this host was sent, and that the guard had not looked at it.
+    /// Notes that a request for this host was sent without a check by the guard.
     pub(crate) fn note(&mut self, host: Host, now: Millis) {
         if !self.has_guard {
             self.all_until = now.saturating_add(ALL_MS);
@@ -60,7 +63,7 @@ impl Unguarded {
         self.hosts.push((host, now.saturating_add(HOST_MS)));
     }
 
-    /// Returns true if nothing is sent for this host now.
+    /// Returns true if no requests may be sent for this host now.
     pub(crate) fn refuses(&self, host: Host, now: Millis) -> bool {
         now < self.all_until
             || self.hosts.iter().any(|(known, until)| *known == host && now < *until)

@@ -1,7 +1,7 @@
-//! The three functions of WASI that the filter needs: for randomness and the environment.
+//! WASI imports of the filter, only three functions: for randomness and the environment.
 //!
-//! The standard library knows of no host here (`wasm32-unknown-unknown`). Built for WASI, it would
-//! link 17 kB more, most of it for the report of a panic.
+//! The standard library has no host interface on this target (`wasm32-unknown-unknown`). Built for
+//! WASI, the standard library would link 17 kB more, most of it for panic messages.
 #![allow(unsafe_code)]
 
 mod host {
@@ -13,7 +13,7 @@ mod host {
     }
 }
 
-/// Returns a random number, unless the host has none.
+/// Returns a random number; `None` if the host has no randomness.
 pub(crate) fn random() -> Option<u128> {
     let mut bytes = [0; 16];
     // SAFETY: the host writes to a local of that size.
@@ -21,7 +21,7 @@ pub(crate) fn random() -> Option<u128> {
     (status == 0).then(|| u128::from_le_bytes(bytes))
 }
 
-/// Returns the environment of this VM: `NAME=VALUE`, each with a zero behind it.
+/// Returns the environment of this VM: entries `NAME=VALUE`, each followed by a zero byte.
 pub(crate) fn environment() -> Option<Vec<u8>> {
     let (mut count, mut size) = (0, 0);
     // SAFETY: the host writes to two locals.
@@ -36,7 +36,7 @@ pub(crate) fn environment() -> Option<Vec<u8>> {
     (status == 0).then_some(texts)
 }
 
-/// Returns the value of a variable of `environment`.
+/// Returns the value of a variable in `environment`.
 pub(crate) fn variable(environment: &[u8], name: &str) -> Option<String> {
     let value = environment.split(|byte| *byte == 0).find_map(|variable| {
         let end = variable.iter().position(|byte| *byte == b'=')?;

@@ -1,11 +1,12 @@
-//! The error about a text that could not be read, with its path.
+//! Error about a JSON text that could not be read, with the path of the bad value.
 
 use std::fmt;
 
-/// Error about a text that could not be read, with the place.
+/// Error about a JSON text that could not be read, with the path of the bad value.
 ///
-/// The path is built on the way out: whoever read a member adds its name with [`Error::in_key`] or
-/// [`Error::at_index`]. Reading without errors therefore pays nothing for paths.
+/// The path is built while the error is returned: each function that reads a member adds the
+/// member's name with [`Error::in_key`] or [`Error::at_index`]. Reading without errors therefore
+/// costs nothing for paths.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Error(Box<Inner>);
 
@@ -18,13 +19,13 @@ struct Inner {
 
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) enum What {
-    /// The text is not JSON.
+    /// Syntax error: the text is not JSON.
     Syntax { expected: &'static str },
-    /// The text is JSON, but nested deeper than the limit.
+    /// Nesting error: the text is JSON, but nested deeper than the limit.
     TooDeep,
-    /// JSON of another type than the format asks for.
+    /// Type error: the value has another JSON type than the format requires.
     Type { expected: &'static str, found: &'static str },
-    /// JSON of the right type, with a value that the format does not allow.
+    /// Value error: the value has the right type, but the format does not allow it.
     Value { message: String },
 }
 
@@ -36,14 +37,15 @@ impl Error {
         Self(Box::new(Inner { path: String::new(), offset, what }))
     }
 
-    /// Makes the error of a value of the right type that the format does not allow; `message` is
-    /// what the client reads after the path.
+    /// Returns an error for a value of the right type that the format does not allow. `message` is
+    /// the text that the client reads after the path.
     #[must_use]
     pub fn value(message: impl Into<String>) -> Self {
         Self::new(0, What::Value { message: message.into() })
     }
 
-    /// Adds the member `key` of an object, in which the error happened, to the front of the path.
+    /// Adds an object member to the front of the path. Called for each enclosing object of the bad
+    /// value.
     #[must_use]
     pub fn in_key(mut self, key: &str) -> Self {
         let inner = &mut *self.0;
@@ -52,7 +54,8 @@ impl Error {
         self
     }
 
-    /// Adds the element `index` of an array, in which the error happened, to the front of the path.
+    /// Adds an array index to the front of the path. Called for each enclosing array of the bad
+    /// value.
     #[must_use]
     pub fn at_index(mut self, index: usize) -> Self {
         let inner = &mut *self.0;
@@ -61,8 +64,8 @@ impl Error {
         self
     }
 
-    /// Returns the path of the value, as a client would write it: `messages[3].content[0].input`.
-    /// Empty for the whole text.
+    /// Returns the path of the bad value, as a client would write it:
+    /// `messages[3].content[0].input`. The path is empty if the whole text is bad.
     #[must_use]
     pub fn path(&self) -> &str {
         &self.0.path
@@ -75,7 +78,7 @@ impl Error {
         matches!(self.0.what, What::Syntax { .. } | What::TooDeep)
     }
 
-    /// Returns the description of what is wrong, without the path.
+    /// Returns the description of the error, without the path.
     #[must_use]
     pub fn reason(&self) -> String {
         match &self.0.what {

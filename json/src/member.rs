@@ -1,12 +1,13 @@
-//! Members, elements and strings of a JSON text that was read before. A value of another kind has
-//! no members; a broken text has those before the break.
+//! Access to members, elements and strings of a JSON text. A value of another kind has no members;
+//! a text with a syntax error has only the members before the error.
 
 use std::iter;
 
 use crate::{Reader, Str};
 
-/// Returns the text of the member `name`; of several the last one, as for most readers of JSON.
-/// `None` if there is none, or if `object` is not an object.
+/// Returns the JSON text of the member `name`. If several members have this name, the last one
+/// counts, as in most JSON readers. Returns `None` if no member has the name, or if `object` is not
+/// an object.
 #[must_use]
 pub fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
     let mut reader = Reader::of(object);
@@ -21,7 +22,7 @@ pub fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
     found
 }
 
-/// Returns the members of an object, each with the text of its value.
+/// Returns the members of an object: each name, with the JSON text of its value.
 pub fn members(object: &str) -> impl Iterator<Item = (Str<'_>, &str)> {
     let mut reader = Reader::of(object);
     let mut is_open = reader.begin_object().is_ok();
@@ -33,7 +34,7 @@ pub fn members(object: &str) -> impl Iterator<Item = (Str<'_>, &str)> {
     })
 }
 
-/// Returns the texts of the elements of an array.
+/// Returns the JSON texts of the elements of an array.
 pub fn elements(array: &str) -> impl Iterator<Item = &str> {
     let mut reader = Reader::of(array);
     let mut is_open = reader.begin_array().is_ok();
@@ -45,7 +46,7 @@ pub fn elements(array: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Returns the string that `text` is; `None` if it is anything else.
+/// Returns the string in a JSON text; `None` if the text is not a string.
 #[must_use]
 pub fn string(text: &str) -> Option<Str<'_>> {
     let mut reader = Reader::new(text, 1);

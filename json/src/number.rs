@@ -1,23 +1,24 @@
-//! Numbers as they are written, compared without rounding.
+//! JSON numbers as they are written, compared without rounding.
 //!
-//! A float would take `9007199254740993` for `9007199254740992`.
+//! Floating-point numbers would treat `9007199254740993` and `9007199254740992` as equal.
 
 use std::cmp::Ordering;
 
-/// The largest exponent that is kept. Larger ones are as good as infinite.
+/// Largest exponent that is kept. Larger exponents are treated as infinite.
 const EXPONENT_MAX: i64 = 1 << 40;
 
-/// A number in decimal digits: `0.DIGITS` times ten to the power of `exponent`.
+/// Number in decimal digits: `0.DIGITS` times ten to the power of `exponent`.
 #[derive(Clone, Copy, Debug)]
 pub struct Number<'a> {
     negative: bool,
-    /// Digits and perhaps a point, without zeros at the ends; empty for zero.
+    /// Digits of the number, which may include a decimal point, without leading and trailing zeros.
+    /// Empty for zero.
     digits: &'a str,
     exponent: i64,
 }
 
 impl<'a> Number<'a> {
-    /// Reads the text of a JSON number; other texts are no numbers.
+    /// Reads the text of a JSON number. Returns `None` for any other text.
     #[must_use]
     pub fn read(text: &'a str) -> Option<Self> {
         let (negative, rest) = match text.strip_prefix('-') {
@@ -52,15 +53,14 @@ impl<'a> Number<'a> {
         })
     }
 
-    /// Returns true if the number has no digits behind its point: `1.0` and `1e2` are whole numbers
-    /// too.
+    /// Returns true if the value is an integer: `1.0` and `1e2` count as integers too.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.digits().count() as i64 <= self.exponent.max(0)
     }
 
-    /// Returns the number without what stands behind its point, at most `u64::MAX`; nothing if it
-    /// is negative.
+    /// Returns the number without its fraction, at most `u64::MAX`. Returns `None` for a negative
+    /// number.
     #[must_use]
     pub fn whole_part(&self) -> Option<u64> {
         if self.negative {

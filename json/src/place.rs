@@ -1,6 +1,6 @@
-//! The place of a slice in its text.
+//! Position of a substring in its text.
 
-/// Returns the offset of `part` in `text`; `None` if it is no slice of it.
+/// Returns the byte offset of `part` in `text`; `None` if `part` is not a slice of `text`.
 #[must_use]
 pub fn offset_in(text: &str, part: &str) -> Option<usize> {
     let offset = part.as_ptr().addr().checked_sub(text.as_ptr().addr())?;

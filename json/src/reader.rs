@@ -1,11 +1,11 @@
-//! The cursor: it reads one text from left to right.
+//! JSON reader that goes through a text once, from left to right.
 
 use crate::error::What;
 use crate::{Error, Raw, Str, ValueKind};
 
 mod token;
 
-/// Reads one JSON text from left to right.
+/// Reader of one JSON text, from left to right.
 ///
 /// ```
 /// use creole_json::Reader;
@@ -33,20 +33,22 @@ pub struct Reader<'a> {
     at: usize,
     depth: u32,
     depth_max: u32,
-    /// True if the innermost open object or array has had no member yet, so that no comma is due.
+    /// True if the innermost open object or array has had no member yet, so that no comma is
+    /// expected.
     fresh: bool,
-    /// Number of bytes of white space that have been read.
+    /// Number of white-space bytes that have been read.
     blanks: usize,
-    /// True if a string that has been read holds half a surrogate pair.
+    /// True if a string that has been read contains an unpaired surrogate.
     has_halves: bool,
 }
 
-/// The limit that no `depth_max` can raise: [`Reader::skip`] keeps one bit for each open bracket.
+/// Maximum nesting depth, whatever `depth_max` says. [`Reader::skip`] keeps one bit for each open
+/// bracket.
 pub const DEPTH_LIMIT: u32 = 128;
 
 impl<'a> Reader<'a> {
-    /// Starts at the beginning of `text`. Values nested deeper than `depth_max` (at most 128) are
-    /// an error.
+    /// Creates a reader at the beginning of `text`. Values nested deeper than `depth_max` (at most
+    /// 128) are an error.
     #[must_use]
     pub fn new(text: &'a str, depth_max: u32) -> Self {
         Self {
@@ -60,7 +62,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Starts at the beginning of `text`, with the largest `depth_max`.
+    /// Creates a reader at the beginning of `text`, with the largest `depth_max`.
     #[must_use]
     pub fn of(text: &'a str) -> Self {
         Self::new(text, DEPTH_LIMIT)
@@ -72,13 +74,13 @@ impl<'a> Reader<'a> {
         self.at
     }
 
-    /// Returns true if a string that has been read, or a key, names half a surrogate pair.
+    /// Returns true if a string or key that has been read contains an unpaired surrogate.
     #[must_use]
     pub fn has_halves(&self) -> bool {
         self.has_halves
     }
 
-    /// Looks at the next value without reading it.
+    /// Returns the kind of the next value without reading the value.
     pub fn kind(&mut self) -> Result<ValueKind, Error> {
         match self.peek() {
             Some(b'{') => Ok(ValueKind::Object),
@@ -106,7 +108,7 @@ impl<'a> Reader<'a> {
         self.enter()
     }
 
-    /// Goes past the bracket that comes next.
+    /// Reads an opening bracket, and checks the nesting depth.
     fn enter(&mut self) -> Result<(), Error> {
         self.depth = self.depth.saturating_add(1);
         if self.depth > self.depth_max {
@@ -117,8 +119,8 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Reads the name of the next member of the object that was entered last, or `None` at its end.
-    /// The member's value must be read (or skipped) before the next call.
+    /// Reads the name of the next member of the object that was entered last, or `None` at the
+    /// object's end. The member's value must be read (or skipped) before the next call.
     pub fn next_key(&mut self) -> Result<Option<Str<'a>>, Error> {
         if !self.next_member(b'}', "a comma or the end of an object")? {
             return Ok(None);
@@ -168,7 +170,7 @@ impl<'a> Reader<'a> {
         self.string_token()
     }
 
-    /// Reads a string; a value of another kind is skipped.
+    /// Reads a string. Skips a value of another kind, and returns `None`.
     pub fn string_or_skip(&mut self) -> Result<Option<Str<'a>>, Error> {
         if self.peek() == Some(b'"') {
             return self.string_token().map(Some);
@@ -199,7 +201,7 @@ impl<'a> Reader<'a> {
         Ok(false)
     }
 
-    /// Reads a number and gives its text.
+    /// Reads a number and returns its text.
     pub fn number(&mut self) -> Result<&'a str, Error> {
         self.expect_kind(ValueKind::Number)?;
         let start = self.at;
@@ -207,7 +209,7 @@ impl<'a> Reader<'a> {
         Ok(self.slice(start))
     }
 
-    /// Reads a whole number that is not negative. `3.0` and `3e2` are not whole numbers here.
+    /// Reads a non-negative integer. `3.0` and `3e2` do not count as integers here.
     pub fn u64(&mut self) -> Result<u64, Error> {
         let start = self.at;
         let text = self.number()?;
@@ -224,7 +226,7 @@ impl<'a> Reader<'a> {
         Ok(self.slice(start) == "true")
     }
 
-    /// Reads a `null` if there is one, and says whether there was.
+    /// Reads a `null` if the next value is `null`. Returns true if it was.
     pub fn null(&mut self) -> Result<bool, Error> {
         if self.kind()? == ValueKind::Null {
             self.literal_token()?;
@@ -233,12 +235,13 @@ impl<'a> Reader<'a> {
         Ok(false)
     }
 
-    /// Reads any value and gives its text as the sender wrote it.
+    /// Reads any value and returns its JSON text as the sender wrote it.
     pub fn skip(&mut self) -> Result<&'a str, Error> {
         Ok(self.raw()?.text())
     }
 
-    /// Skips a value and gives its text, for a writer that leaves out its white space.
+    /// Skips a value and returns its JSON text, with a count of its white space for a writer that
+    /// removes white space.
     pub fn raw(&mut self) -> Result<Raw<'a>, Error> {
         self.peek();
         let (start, blanks) = (self.at, self.blanks);
@@ -280,7 +283,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Gives the text of a value that `read` reads.
+    /// Returns the JSON text of a value that the function `read` reads.
     pub fn raw_by<E: From<Error>>(
         &mut self,
         read: impl FnOnce(&mut Self) -> Result<(), E>,
@@ -292,7 +295,7 @@ impl<'a> Reader<'a> {
         Ok(Raw::new(self.slice(start), blanks))
     }
 
-    /// Checks that nothing but white space is left.
+    /// Checks that nothing but white space follows in the text.
     pub fn end(&mut self) -> Result<(), Error> {
         match self.peek() {
             None => Ok(()),
@@ -300,14 +303,14 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns true if what is left is one object, and nothing else but white space.
+    /// Returns true if the remaining text is exactly one object, apart from white space.
     #[must_use]
     #[inline]
     pub fn is_object(mut self) -> bool {
         self.kind() == Ok(ValueKind::Object) && self.is_whole()
     }
 
-    /// Returns true if what is left is one value, and nothing else but white space.
+    /// Returns true if the remaining text is exactly one value, apart from white space.
     #[must_use]
     #[inline]
     pub fn is_whole(mut self) -> bool {
@@ -323,7 +326,7 @@ impl<'a> Reader<'a> {
         Err(Error::new(self.at, What::Type { expected: expected.name(), found: found.name() }))
     }
 
-    /// Returns the next byte that is not white space, which is skipped.
+    /// Skips white space, and returns the next byte without reading it.
     #[inline(always)]
     fn peek(&mut self) -> Option<u8> {
         match self.text.as_bytes().get(self.at) {

@@ -1,11 +1,12 @@
-//! JSON texts with some of their values rewritten. Texts are read as members and elements are.
+//! Rewriting of some values in a JSON text. The text is read with the functions for members and
+//! elements.
 
 use std::borrow::Cow;
 
 use crate::{Writer, elements, members};
 
-/// Rewrites an object: each member becomes what `rewrite` gives for it, and is left out where that
-/// gives nothing. The text stays the same where all members stay.
+/// Rewrites an object: each member becomes what `rewrite` returns for it, and is left out if
+/// `rewrite` returns `None`. The text stays the same if all members stay.
 ///
 /// # Errors
 /// Those of `rewrite`.
@@ -29,8 +30,8 @@ pub fn rewrite_object<'b, E>(
     Ok(if same { text.into() } else { String::from_utf8(out).unwrap_or_default().into() })
 }
 
-/// Rewrites an array: each element becomes what `rewrite` gives for it, and is left out where that
-/// gives nothing. The text stays the same where all elements stay.
+/// Rewrites an array: each element becomes what `rewrite` returns for it, and is left out if
+/// `rewrite` returns `None`. The text stays the same if all elements stay.
 ///
 /// # Errors
 /// Those of `rewrite`.

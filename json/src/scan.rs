@@ -1,16 +1,16 @@
-//! Blocks of bytes: the next special byte of a string, and the meaning of an escape.
+//! Fast search for the special bytes of JSON strings, in blocks of bytes, and decoding of escapes.
 
 use wide::u8x16;
 
-/// Returns true if this byte after a backslash is an escape by itself, of one character.
+/// Returns true if this byte after a backslash is a complete escape of one character.
 #[inline(always)]
 pub(crate) fn is_short_escape(code: u8) -> bool {
     matches!(code, b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't')
 }
 
-/// Reads the escape `\uXXXX` at the start of `text`, or two that are a surrogate pair. Returns how
-/// many bytes it has, by how many it is longer than what it says, and whether it is half a pair;
-/// `None` if there is no such escape.
+/// Reads the escape `\uXXXX` at the start of `text`, or two escapes that are a surrogate pair.
+/// Returns the escape's length in bytes, the number of bytes that decoding saves, and true for an
+/// unpaired surrogate. Returns `None` if the text has no valid escape.
 #[cold]
 pub(crate) fn code_point_escape(text: &str) -> Option<(usize, u32, bool)> {
     let unit = escaped_unit(text)?;
@@ -24,19 +24,19 @@ pub(crate) fn code_point_escape(text: &str) -> Option<(usize, u32, bool)> {
     })
 }
 
-/// Reads the four hexadecimal digits at the start of `text`.
+/// Returns the number in the four hexadecimal digits at the start of `text`.
 pub(crate) fn code_unit(text: &str) -> u32 {
     text.get(..4).and_then(|digits| u32::from_str_radix(digits, 16).ok()).unwrap_or(0xfffd)
 }
 
-/// Returns the number in the escape at the start of `text`.
+/// Returns the number in the escape `\uXXXX` at the start of `text`, or `None`.
 fn escaped_unit(text: &str) -> Option<u32> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     digits.bytes().all(|digit| digit.is_ascii_hexdigit()).then(|| code_unit(digits))
 }
 
-/// Returns the length of the string that begins at `from`, if it ends in the first block and has no
-/// escape.
+/// Returns the length of the string that begins at `from`, if the string ends in the first block
+/// and has no escape.
 #[inline(always)]
 pub(crate) fn short_string(bytes: &[u8], from: usize) -> Option<usize> {
     let block = bytes.get(from..)?.first_chunk()?;
@@ -44,27 +44,27 @@ pub(crate) fn short_string(bytes: &[u8], from: usize) -> Option<usize> {
     (block.get(length) == Some(&b'"')).then_some(length)
 }
 
-/// A walk through the special bytes of a text: those that end a run of plain string bytes, which
-/// are a quote, a backslash and a control character.
+/// Iterator over the special bytes of a text: quotes, backslashes and control characters, which end
+/// a run of plain string bytes.
 ///
 /// Long texts and base64 are most of the bytes in many documents. Source code has an escape every
-/// few bytes, so all that a block has is found at once; where runs are long, it goes by four blocks
-/// at a time.
+/// few bytes, so all special bytes of a block are found at once; in long runs of plain bytes, the
+/// search takes four blocks at a time.
 pub(crate) struct Specials {
-    /// Place of the block that was looked at last.
+    /// Position of the block that was searched last.
     block: usize,
-    /// Bit mask of the special bytes in the block that are still to come.
+    /// Bit mask of the special bytes in the block that were not returned yet.
     bits: u32,
 }
 
 impl Specials {
-    /// Begins at this byte.
+    /// Starts the search at this position.
     #[inline(always)]
     pub(crate) fn new(from: usize) -> Self {
         Self { block: from.wrapping_sub(BLOCK), bits: 0 }
     }
 
-    /// Goes on at this byte, which comes after what was found last.
+    /// Continues the search at this position, which comes after the last result.
     #[inline(always)]
     pub(crate) fn go_on(&mut self, from: usize) {
         let seen = from.wrapping_sub(self.block);
@@ -76,8 +76,8 @@ impl Specials {
         }
     }
 
-    /// Returns the place of the next special byte, and the byte; the length of `bytes`, and none,
-    /// where there is no more.
+    /// Returns the position of the next special byte, and the byte. At the end, returns the length
+    /// of `bytes`, and `None`.
     #[inline(always)]
     pub(crate) fn next(&mut self, bytes: &[u8]) -> (usize, Option<u8>) {
         if self.bits == 0 {
@@ -114,8 +114,8 @@ impl Specials {
     }
 }
 
-/// Appends the plain string bytes at the start of `rest` and takes them away, and the special byte
-/// after them, which is returned.
+/// Moves the plain string bytes at the start of `rest` to the end of `out`. Removes the special
+/// byte after them from `rest` and returns it.
 #[inline(always)]
 pub(crate) fn copy_plain(out: &mut Vec<u8>, rest: &mut &[u8]) -> Option<u8> {
     let mut near = NEAR_BLOCKS;
@@ -146,11 +146,11 @@ pub(crate) fn copy_plain(out: &mut Vec<u8>, rest: &mut &[u8]) -> Option<u8> {
     special.copied()
 }
 
-/// Number of blocks that are looked at one by one, before the walk goes by four at a time.
+/// Number of blocks that are searched one by one, before the search goes on with four at a time.
 const NEAR_BLOCKS: usize = 4;
 
-/// Finds the first special byte at or after `from`, by four blocks at a time; the length of `bytes`
-/// if there is none.
+/// Returns the position of the first special byte at or after `from`, or the length of `bytes`.
+/// Searches four blocks at a time.
 #[inline(never)]
 fn find_far(bytes: &[u8], from: usize) -> usize {
     let mut rest = bytes.get(from..).unwrap_or_default();
@@ -177,7 +177,7 @@ fn is_special(byte: u8) -> bool {
     matches!(byte, b'"' | b'\\' | 0..0x20)
 }
 
-/// Returns a bit for each special byte of a block.
+/// Returns a bit mask with one bit for each special byte of a block.
 #[inline(always)]
 fn special_in(block: &[u8; BLOCK]) -> u32 {
     let block = u8x16::new(*block);
@@ -187,7 +187,7 @@ fn special_in(block: &[u8; BLOCK]) -> u32 {
     (quote | slash | control).to_bitmask()
 }
 
-/// Number of bytes that are looked at at once.
+/// Number of bytes in a block, which are searched with one vector instruction.
 const BLOCK: usize = 16;
 
 #[cfg(test)]

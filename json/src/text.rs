@@ -1,13 +1,13 @@
-//! Strings as their sender escaped them.
+//! JSON strings with the escapes that their sender wrote.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use crate::scan::{code_point_escape, code_unit, is_short_escape};
 
-/// The inside of a JSON string: the bytes between the quotes, with escapes.
+/// Inside of a JSON string: the bytes between the quotes, with escapes.
 ///
-/// It was validated when it was read, so it can be copied into another JSON string as it is.
+/// The text was validated when it was read, so it can be copied into another JSON string unchanged.
 #[derive(Clone, Copy, Default, Hash)]
 pub struct Str<'a> {
     raw: &'a str,
@@ -21,14 +21,14 @@ impl<'a> Str<'a> {
         Self { raw, saved }
     }
 
-    /// Wraps a text that needs no escaping, such as a constant. The caller answers for that.
+    /// Wraps a text that needs no escaping, such as a constant. The caller must ensure that.
     #[must_use]
     pub const fn plain(text: &'a str) -> Self {
         Self { raw: text, saved: 0 }
     }
 
-    /// Wraps a part of the inside of a JSON string; `None` if it was cut in the middle of an
-    /// escape.
+    /// Wraps a part of the inside of a JSON string. Returns `None` if the part was cut in the
+    /// middle of an escape.
     #[must_use]
     pub fn inside(raw: &'a str) -> Option<Self> {
         let (mut rest, mut saved) = (raw, 0u32);
@@ -44,25 +44,25 @@ impl<'a> Str<'a> {
         Some(Self { raw, saved })
     }
 
-    /// Returns the text as it stands between the quotes.
+    /// Returns the text between the quotes, with its escapes.
     #[must_use]
     pub fn raw(&self) -> &'a str {
         self.raw
     }
 
-    /// Returns the length of the decoded text in bytes, which is known without decoding it.
+    /// Returns the length of the decoded text in bytes, without decoding the text.
     #[must_use]
     pub fn decoded_len(&self) -> usize {
         self.raw.len().saturating_sub(self.saved as usize)
     }
 
-    /// Returns true if the sender escaped anything in the text.
+    /// Returns true if the text contains an escape.
     #[must_use]
     pub fn is_escaped(&self) -> bool {
         self.saved > 0
     }
 
-    /// Returns the part of the text behind this number of raw bytes, which must not end within an
+    /// Returns the part of the text after the first `at` raw bytes, which must not end within an
     /// escape.
     #[must_use]
     pub fn after(&self, at: usize) -> Self {
@@ -87,7 +87,7 @@ impl<'a> Str<'a> {
         }
     }
 
-    /// Decodes the text. Half a surrogate pair becomes U+FFFD.
+    /// Returns the decoded text. An unpaired surrogate becomes U+FFFD.
     #[must_use]
     pub fn decode(&self) -> Cow<'a, str> {
         if !self.is_escaped() {
@@ -99,8 +99,8 @@ impl<'a> Str<'a> {
     }
 }
 
-/// Appends to `text` what `raw`, the inside of a JSON string, says. Half a surrogate pair becomes
-/// U+FFFD.
+/// Decodes `raw`, the inside of a JSON string, and appends the result to `text`. An unpaired
+/// surrogate becomes U+FFFD.
 pub fn unescape(text: &mut String, raw: &str) {
     let mut rest = raw;
     while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
@@ -143,7 +143,7 @@ impl PartialEq<&str> for Str<'_> {
     }
 }
 
-/// Equal texts are equal, however they are escaped.
+/// Equality of the decoded texts, however the texts are escaped.
 impl PartialEq for Str<'_> {
     fn eq(&self, other: &Self) -> bool {
         if self.is_escaped() || other.is_escaped() {
@@ -162,10 +162,10 @@ impl fmt::Debug for Str<'_> {
     }
 }
 
-/// Escapes of white space, as senders write them.
+/// Escapes of white-space characters, as senders write them.
 const SPACES: [&str; 3] = ["\\n", "\\r", "\\t"];
 
-/// Returns `raw`, the inside of a JSON string, without the white space that it begins with.
+/// Returns `raw`, the inside of a JSON string, without leading white space.
 #[must_use]
 pub fn trim_start_raw(raw: &str) -> &str {
     let mut rest = raw.trim_start();
@@ -175,7 +175,7 @@ pub fn trim_start_raw(raw: &str) -> &str {
     rest
 }
 
-/// Returns `raw`, the inside of a JSON string, without the white space that it ends with.
+/// Returns `raw`, the inside of a JSON string, without trailing white space.
 #[must_use]
 pub fn trim_end_raw(raw: &str) -> &str {
     let mut rest = raw.trim_end();
@@ -189,17 +189,17 @@ pub fn trim_end_raw(raw: &str) -> &str {
     rest
 }
 
-/// Returns true if the last letter of `raw` is a backslash that escapes what follows, and not an
-/// escaped one.
+/// Returns true if `raw` ends with a backslash that escapes the next character, and is not escaped
+/// itself.
 fn escapes(raw: &str) -> bool {
     raw.bytes().rev().take_while(|&byte| byte == b'\\').count() % 2 == 1
 }
 
-/// Returns the number of bytes at the end of `raw` that must wait for the next piece of the same
-/// text: the escape of the first half of a surrogate pair, whose second half a server may send in
-/// its next delta.
+/// Returns the number of bytes at the end of `raw` that must wait for the next chunk of the same
+/// text: the escape of the first half of a surrogate pair. A server may send the second half in its
+/// next delta.
 ///
-/// Clients decode each delta by itself, so the halves must reach them together.
+/// Clients decode each delta by itself, so the two halves must reach them in the same delta.
 #[must_use]
 pub fn hold_back(raw: &str) -> usize {
     let Some(tail) = raw.len().checked_sub(6).and_then(|start| raw.get(start..)) else {
@@ -214,9 +214,9 @@ pub fn hold_back(raw: &str) -> usize {
     if escapes(raw.get(..before).unwrap_or_default()) { 0 } else { 6 }
 }
 
-/// Appends `raw`, a text with escapes, in which each half of a surrogate pair without the other
-/// half becomes U+FFFD: strict readers refuse it, and with it all that is around it. What is no
-/// escape stays as it is.
+/// Appends `raw`, a text with escapes, in which each unpaired surrogate becomes U+FFFD, because
+/// strict readers refuse a whole document with an unpaired surrogate. Invalid escapes stay as they
+/// are.
 pub fn push_whole(out: &mut Vec<u8>, raw: &str) {
     let bytes = raw.as_bytes();
     let (mut copied, mut at) = (0usize, 0usize);

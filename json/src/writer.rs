@@ -1,9 +1,9 @@
-//! JSON written straight into a buffer.
+//! JSON writer that appends directly to a buffer.
 
 use crate::scan::copy_plain;
 use crate::{Reader, Str};
 
-/// Writes one JSON text, without a tree in between.
+/// Writer of one JSON text, without a tree of values in memory.
 ///
 /// Commas need no state: one is due unless the text so far ends in an opening bracket or a colon.
 ///
@@ -25,19 +25,19 @@ pub struct Writer<'o> {
 }
 
 impl<'o> Writer<'o> {
-    /// Appends to `out`, in which a JSON text starts here.
+    /// Creates a writer that starts a JSON text at the end of `out`.
     pub fn new(out: &'o mut Vec<u8>) -> Self {
         Self { out }
     }
 
-    /// Returns the buffer, for a caller that writes a value byte by byte. [`Writer::value`] must
-    /// come first.
+    /// Returns the buffer, for a caller that writes a value byte by byte. [`Writer::value`] must be
+    /// called first.
     pub fn out(&mut self) -> &mut Vec<u8> {
         self.out
     }
 
     /// Reserves capacity while a long list is written. The buffer grows by an eighth instead of
-    /// doubling, since such a text may grow slightly while it is rewritten.
+    /// doubling, since a rewritten text is usually only slightly longer than before.
     pub fn make_room(&mut self) {
         const STEP: usize = 4096;
         if self.out.capacity().saturating_sub(self.out.len()) < STEP {
@@ -45,8 +45,8 @@ impl<'o> Writer<'o> {
         }
     }
 
-    /// Writes the comma that is due before a value or key. None is due after white space: nothing
-    /// in here writes any, so that is where the text begins (`data: `).
+    /// Writes the comma that is due before a value or key. After white space no comma is due: the
+    /// writer emits no white space, so the JSON text begins there (as after `data: `).
     pub fn value(&mut self) -> &mut Self {
         if !matches!(self.out.last(), None | Some(b'{' | b'[' | b':' | b' ' | b'\n')) {
             self.out.push(b',');
@@ -54,31 +54,31 @@ impl<'o> Writer<'o> {
         self
     }
 
-    /// Writes `{`.
+    /// Writes the opening `{` of an object.
     pub fn begin_object(&mut self) -> &mut Self {
         self.value().out.push(b'{');
         self
     }
 
-    /// Writes `}`.
+    /// Writes the closing `}` of an object.
     pub fn end_object(&mut self) -> &mut Self {
         self.out.push(b'}');
         self
     }
 
-    /// Writes `[`.
+    /// Writes the opening `[` of an array.
     pub fn begin_array(&mut self) -> &mut Self {
         self.value().out.push(b'[');
         self
     }
 
-    /// Writes `]`.
+    /// Writes the closing `]` of an array.
     pub fn end_array(&mut self) -> &mut Self {
         self.out.push(b']');
         self
     }
 
-    /// Writes the name of a member; it must need no escaping.
+    /// Writes the name of a member, which must need no escaping.
     pub fn key(&mut self, key: &'static str) -> &mut Self {
         self.value().out.push(b'"');
         self.out.extend_from_slice(key.as_bytes());
@@ -86,14 +86,14 @@ impl<'o> Writer<'o> {
         self
     }
 
-    /// Writes the name of a member that another side chose.
+    /// Writes the name of a member, and escapes it.
     pub fn key_text(&mut self, key: &str) -> &mut Self {
         self.text(key);
         self.out.push(b':');
         self
     }
 
-    /// Writes a string, and escapes it.
+    /// Writes a string, and escapes the text.
     pub fn text(&mut self, text: &str) -> &mut Self {
         self.value();
         quote(self.out, text);
@@ -106,7 +106,7 @@ impl<'o> Writer<'o> {
         self.key("type").str(Str::plain(kind))
     }
 
-    /// Writes a string that is escaped already.
+    /// Writes a string that is already escaped.
     pub fn str(&mut self, text: Str<'_>) -> &mut Self {
         self.value().out.push(b'"');
         self.out.extend_from_slice(text.raw().as_bytes());
@@ -114,7 +114,7 @@ impl<'o> Writer<'o> {
         self
     }
 
-    /// Writes a key with the escapes that it came with.
+    /// Writes a member's name that is already escaped.
     pub fn key_str(&mut self, key: Str<'_>) -> &mut Self {
         self.str(key).out.push(b':');
         self
@@ -132,13 +132,13 @@ impl<'o> Writer<'o> {
         self.out.push(b'"');
     }
 
-    /// Writes a value that is JSON already.
+    /// Writes a value that is already JSON.
     pub fn raw(&mut self, json: &str) -> &mut Self {
         self.value().out.extend_from_slice(json.as_bytes());
         self
     }
 
-    /// Writes a whole number.
+    /// Writes a non-negative integer.
     pub fn u64(&mut self, number: u64) -> &mut Self {
         self.value();
         push_u64(self.out, number);
@@ -150,7 +150,7 @@ impl<'o> Writer<'o> {
         self.raw(if value { "true" } else { "false" })
     }
 
-    /// Writes `null`.
+    /// Writes the value `null`.
     pub fn null(&mut self) -> &mut Self {
         self.raw("null")
     }
@@ -163,7 +163,7 @@ pub fn quote(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
 }
 
-/// Returns the JSON that `write` writes.
+/// Returns the JSON text that the function `write` writes.
 #[must_use]
 pub fn written(write: impl FnOnce(&mut Writer<'_>)) -> String {
     let mut out = Vec::new();
@@ -171,15 +171,15 @@ pub fn written(write: impl FnOnce(&mut Writer<'_>)) -> String {
     into_text(out)
 }
 
-/// Returns the text in a buffer that was written here.
+/// Returns the text in a buffer that this writer filled.
 fn into_text(out: Vec<u8>) -> String {
     let text = String::from_utf8(out);
     debug_assert!(text.is_ok(), "only text is written");
     text.unwrap_or_default()
 }
 
-/// Returns `text` in quotes, as JSON writes it, for a message: nothing in it can end the quotes or
-/// the line.
+/// Returns `text` in quotes, escaped as in JSON, for a message. No character of the text can end
+/// the quotes or the line.
 #[must_use]
 pub fn quoted(text: &str) -> String {
     let mut out = Vec::new();
@@ -187,7 +187,7 @@ pub fn quoted(text: &str) -> String {
     into_text(out)
 }
 
-/// Appends `text` as the inside of a JSON string.
+/// Appends `text` as the inside of a JSON string, with escapes.
 pub fn escape(out: &mut Vec<u8>, text: &str) {
     let mut rest = text.as_bytes();
     loop {
@@ -200,7 +200,7 @@ pub fn escape(out: &mut Vec<u8>, text: &str) {
     }
 }
 
-/// Returns `text` as the inside of a JSON string.
+/// Returns `text` as the inside of a JSON string, with escapes.
 #[must_use]
 pub fn escaped(text: &str) -> String {
     let mut raw = Vec::with_capacity(text.len());
@@ -226,8 +226,8 @@ fn escape_control(out: &mut Vec<u8>, byte: u8) {
     out.extend_from_slice(&[b'\\', short]);
 }
 
-/// A value as its sender wrote it, and how much of it is white space between its tokens: none in
-/// what most clients send.
+/// JSON value as its sender wrote it, with the number of white-space bytes between its tokens,
+/// which is 0 for most clients.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Raw<'a> {
     text: &'a str,
@@ -239,7 +239,7 @@ impl<'a> Raw<'a> {
         Self { text, blanks }
     }
 
-    /// Wraps a value that stands in no larger text.
+    /// Wraps a JSON text that is a complete value.
     #[must_use]
     pub fn of(text: &'a str) -> Self {
         Reader::new(text, u32::MAX).raw().unwrap_or(Self { text, blanks: 0 })
@@ -303,8 +303,8 @@ pub fn escape_compact(out: &mut Vec<u8>, json: &str) {
     tokens(json, |token| escape(out, token));
 }
 
-/// Calls `each` with the parts of a valid JSON text between which there is white space, strings
-/// unbroken.
+/// Calls `each` with the parts of a valid JSON text that are separated by white space. Strings stay
+/// whole.
 fn tokens(json: &str, mut each: impl FnMut(&str)) {
     let mut rest = json;
     while let Some(at) = rest.find(['"', ' ', '\t', '\n', '\r']) {
@@ -323,7 +323,7 @@ fn tokens(json: &str, mut each: impl FnMut(&str)) {
     each(rest);
 }
 
-/// Appends a whole number in decimal digits.
+/// Appends a non-negative integer in decimal digits.
 pub fn push_u64(out: &mut Vec<u8>, number: u64) {
     out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }

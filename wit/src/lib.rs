@@ -1,4 +1,5 @@
-//! The component: `creole::Exchange` behind the interface of `creole.wit`, and nothing else.
+//! WebAssembly component: `creole::Exchange` behind the interface of `creole.wit`, and nothing
+//! else.
 //!
 //! Every function converts types and calls the core. Nothing in here decides anything.
 #![cfg(target_arch = "wasm32")]

@@ -1,4 +1,4 @@
-//! The artefacts in `dist/`.
+//! Build of the artefacts in `dist/`: filter, components and Worker.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,27 +9,28 @@ use clap::ValueEnum;
 use crate::workspace::{self, step};
 use crate::{component, setup, worker};
 
-/// The cargo profile that artefacts are built with.
+/// Name of the cargo profile for artefacts.
 const PROFILE: &str = "wasm";
 
 /// File that `cargo xtask build` writes to `dist/`.
 pub(crate) struct Artefact {
     /// Name of the file in `dist/`.
     pub(crate) name: &'static str,
-    /// The package that it is built from.
+    /// Name of the cargo package that the file is built from.
     pub(crate) package: &'static str,
-    /// The target that it is built for.
+    /// Name of the compilation target.
     pub(crate) target: &'static str,
-    /// The variable that names a finished one: see [`ready`].
+    /// Name of the environment variable with the path of an artefact that is already built: see
+    /// [`ready`].
     pub(crate) variable: &'static str,
-    /// Whether cargo makes a module that holds the type of a component, which is still to be made
-    /// of it.
+    /// True if cargo's output is a core module with the component's type inside, from which the
+    /// component must still be made.
     pub(crate) encoded: bool,
     /// Maximum size in bytes. `cargo xtask test sizes` fails above it.
     pub(crate) bytes_max: usize,
 }
 
-/// The filter for Envoy. Not built for WASI, of which it needs three functions only
+/// Proxy-wasm filter for Envoy. Not built for WASI, since it needs only three WASI functions
 /// (`envoy/src/wasi.rs`).
 pub(crate) const FILTER: Artefact = Artefact {
     name: "creole.wasm",
@@ -40,8 +41,8 @@ pub(crate) const FILTER: Artefact = Artefact {
     bytes_max: 2_000_000,
 };
 
-/// The component to embed. Not built for WASI: its standard library would ask for files and a
-/// clock.
+/// WebAssembly component to embed. Not built for WASI, whose standard library would import files
+/// and a clock.
 pub(crate) const COMPONENT: Artefact = Artefact {
     name: "creole.component.wasm",
     package: "creole-wit",
@@ -51,7 +52,7 @@ pub(crate) const COMPONENT: Artefact = Artefact {
     bytes_max: 2_000_000,
 };
 
-/// The component for servers of `wasi:http`.
+/// WebAssembly component for servers of `wasi:http`.
 pub(crate) const WASI_HTTP: Artefact = Artefact {
     name: "creole-http.component.wasm",
     package: "creole-wasi-http",
@@ -61,7 +62,7 @@ pub(crate) const WASI_HTTP: Artefact = Artefact {
     bytes_max: 2_200_000,
 };
 
-/// Every artefact.
+/// List of all artefacts.
 pub(crate) const ARTEFACTS: &[Artefact] = &[FILTER, COMPONENT, WASI_HTTP];
 
 /// Returns the targets that artefacts are built for.
@@ -82,7 +83,7 @@ pub(crate) enum Part {
     WasiHttp,
 }
 
-/// Builds everything.
+/// Builds all artefacts.
 pub(crate) fn all() -> Result<()> {
     parts(Part::value_variants())
 }
@@ -100,7 +101,7 @@ pub(crate) fn parts(chosen: &[Part]) -> Result<()> {
     Ok(())
 }
 
-/// Builds an artefact with cargo, and returns the path of the module, which is not finished yet.
+/// Builds an artefact with cargo. Returns the path of the module, which still needs finishing.
 fn unfinished(artefact: &Artefact) -> Result<PathBuf> {
     setup::target(artefact.target)?;
     let remapped = workspace::remapped(&workspace::root(), artefact.target)?;
@@ -108,13 +109,13 @@ fn unfinished(artefact: &Artefact) -> Result<PathBuf> {
     workspace::module(artefact.package, PROFILE, artefact.target, &remapped)
 }
 
-/// A finished artefact: the one that its variable names, else a new one.
+/// Returns the path of a finished artefact: from its environment variable if set, else newly built.
 pub(crate) fn ready(artefact: &Artefact) -> Result<PathBuf> {
     workspace::ready(artefact.variable, || one(artefact))
 }
 
-/// The filter with what its tests need: a request can make its VM trap. Never in `dist`.
-/// `CREOLE_WASM_HOOKS` if that is set.
+/// Returns the path of the filter with test hooks, by which a request can make the VM trap. It is
+/// never in `dist`. `CREOLE_WASM_HOOKS` gives the path if set.
 pub(crate) fn filter_with_hooks() -> Result<PathBuf> {
     workspace::ready("CREOLE_WASM_HOOKS", || {
         setup::target(FILTER.target)?;
@@ -122,12 +123,12 @@ pub(crate) fn filter_with_hooks() -> Result<PathBuf> {
     })
 }
 
-/// Returns the path in `dist/` of an artefact that is built.
+/// Returns the path of a built artefact in `dist/`.
 pub(crate) fn path(artefact: &Artefact) -> PathBuf {
     workspace::root().join("dist").join(artefact.name)
 }
 
-/// Builds one artefact and gives its path.
+/// Builds one artefact and returns its path.
 pub(crate) fn one(artefact: &Artefact) -> Result<PathBuf> {
     step(&format!("building dist/{}", artefact.name), || {
         let built = unfinished(artefact)?;

@@ -1,4 +1,5 @@
-//! Clients and model servers: folders of `harness/`, each with a JSON file that says what is in it.
+//! Catalogue of clients and model servers: folders of `harness/`, each with a JSON file that
+//! describes the entry.
 
 use std::fs;
 use std::path::PathBuf;
@@ -19,24 +20,24 @@ pub(crate) enum Tier {
     Third,
 }
 
-/// Contents of the JSON file of a folder, such as `client.json`.
+/// Entry of the catalogue, read from the JSON file of a folder, such as `client.json`.
 pub(crate) trait Entry: DeserializeOwned {
-    /// The folder of the folders, below `harness/`.
+    /// Name of the folder below `harness/` that contains the folders of all entries.
     const FOLDER: &'static str;
-    /// `client`, whose file is `client.json`.
+    /// Name of the JSON file without its ending, such as `client`.
     const KIND: &'static str;
 
-    /// The name of its own folder.
+    /// Returns the name of the entry's folder, mutably.
     fn folder(&mut self) -> &mut String;
     fn tier(&self) -> Tier;
 }
 
-/// The folder of all entries.
+/// Returns the path of the folder that contains all entries.
 pub(crate) fn sources<E: Entry>() -> PathBuf {
     workspace::root().join("harness").join(E::FOLDER)
 }
 
-/// The entry of one folder.
+/// Reads the entry of one folder.
 pub(crate) fn read<E: Entry>(folder: &str) -> Result<E> {
     let path = sources::<E>().join(folder).join(format!("{}.json", E::KIND));
     let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
@@ -58,7 +59,7 @@ pub(crate) fn all<E: Entry>() -> Result<Vec<E>> {
     folders.iter().map(|folder| read(folder)).collect()
 }
 
-/// The entries that are meant by names of folders and tiers.
+/// Returns the entries selected by names of folders or tiers.
 pub(crate) fn chosen<E: Entry>(names: &[String]) -> Result<Vec<E>> {
     let mut entries = all::<E>()?;
     let means = |name: &str, entry: &mut E| {

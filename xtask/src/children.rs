@@ -1,4 +1,4 @@
-//! The processes that a command started: watched while it runs, and gone when it ends.
+//! Child processes of a command: watched while the command runs, and stopped when it ends.
 
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader};
@@ -12,16 +12,16 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Time that a child may take to end by itself.
+/// Maximum time for a child to end by itself before it is killed.
 const PATIENCE: Duration = Duration::from_secs(5);
 const GLANCE: Duration = Duration::from_millis(100);
 
-/// Ctrl-C and SIGTERM, noticed.
+/// Flag that is set by Ctrl-C or SIGTERM.
 #[derive(Clone)]
 pub(crate) struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// Takes the signals over; every caller gets the same one.
+    /// Installs the signal handler once, and returns the shared flag.
     pub(crate) fn shared() -> Result<Self> {
         static STOP: OnceLock<Stop> = OnceLock::new();
         if let Some(stop) = STOP.get() {
@@ -38,7 +38,7 @@ impl Stop {
     }
 }
 
-/// The children, in the order in which they were started. They end in the reverse order.
+/// Running child processes, in the order of their start. They are stopped in the reverse order.
 pub(crate) struct Children {
     stop: Stop,
     running: Vec<Running>,
@@ -67,7 +67,7 @@ impl Children {
         self.spawn(name, command.stderr(out), log).map(drop)
     }
 
-    /// Starts a child that prints one line when it is ready, and gives that line.
+    /// Starts a child that prints one line when it is ready, and returns that line.
     pub(crate) fn start_and_read_line(
         &mut self,
         name: &'static str,
@@ -99,12 +99,12 @@ impl Children {
         Ok(out)
     }
 
-    /// The process that was started last.
+    /// Returns the process id of the child that was started last.
     pub(crate) fn newest(&self) -> Option<u32> {
         self.running.last().map(|running| running.child.id())
     }
 
-    /// Waits until `ready` says yes, as long as every child lives.
+    /// Waits until `ready` returns true, as long as every child runs.
     pub(crate) fn wait_until(
         &mut self,
         what: &str,
@@ -125,7 +125,7 @@ impl Children {
         Ok(())
     }
 
-    /// Returns when it is asked to stop; fails when a child dies.
+    /// Watches the children. Returns when a signal asks to stop; fails when a child ends.
     pub(crate) fn watch(&mut self) -> Result<()> {
         while !self.stop.asked() {
             // Ctrl-C reaches the children too: a death right after it is none.
@@ -174,7 +174,7 @@ impl Drop for Children {
     }
 }
 
-/// The last lines of a log.
+/// Returns the last lines of a log.
 fn end_of(log: &Path) -> String {
     let text = fs::read(log).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);

@@ -1,5 +1,5 @@
-//! WebAssembly that Wasmtime's own program has compiled to machine code. Tests that run it load the
-//! result: a library that can compile takes longer to build than everything else in this workspace.
+//! WebAssembly compiled to machine code by the `wasmtime` program. Tests load the machine code,
+//! because a library that can compile takes longer to build than everything else in this workspace.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -9,12 +9,11 @@ use anyhow::Result;
 
 use crate::{setup, workspace};
 
-/// Off, because the library in the tests is built without them, and loads nothing that may need
-/// them.
+/// Wasmtime features that are turned off, because the library in the tests is built without them.
 const WITHOUT: &str =
     "gc=n,gc-support=n,function-references=n,concurrency-support=n,threads=n,exceptions=n";
 
-/// Options for a module that counts the instructions it executes.
+/// Options of `wasmtime` for a module that counts its executed instructions.
 pub(crate) const COUNTING: &[&str] = &["-W", "fuel=1"];
 
 /// Compiles a module or a component to `target/compiled/NAME`.

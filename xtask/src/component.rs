@@ -1,4 +1,5 @@
-//! Core modules become components: the type of the component is in a section of the module.
+//! Conversion of core modules to components. The type of the component is in a section of the
+//! module.
 
 use std::fs;
 use std::path::Path;
@@ -7,8 +8,8 @@ use anyhow::{Context as _, Result, bail};
 use wasmparser::{Parser, Payload};
 use wit_component::ComponentEncoder;
 
-/// Writes the component that a module describes to `path`. A component that would ask
-/// its host for anything is refused: `wit/creole.wit` promises that it asks for nothing.
+/// Writes the component that a module describes to `path`. Fails if the component has imports,
+/// because `wit/creole.wit` promises none.
 pub(crate) fn encode(module: &[u8], path: &Path) -> Result<()> {
     let component = ComponentEncoder::default().module(module)?.validate(true).encode()?;
     if let Some(import) = first_import(&component)? {
@@ -17,7 +18,7 @@ pub(crate) fn encode(module: &[u8], path: &Path) -> Result<()> {
     fs::write(path, component).with_context(|| path.display().to_string())
 }
 
-/// The name of the first thing that a component asks for.
+/// Returns the name of a component's first import, if any.
 fn first_import(component: &[u8]) -> Result<Option<String>> {
     // What is inside imports from what is around it; only the outermost level asks the host.
     let mut inside = 0_usize;

@@ -1,4 +1,5 @@
-//! `cargo xtask dist`: every artefact with what whoever deploys it asks for.
+//! `cargo xtask dist`: builds every artefact of a release, with licences, checksums and a bill of
+//! materials.
 //!
 //! ```text
 //! dist/creole.wasm, creole.component.wasm, …   as `cargo xtask build` leaves them
@@ -40,7 +41,7 @@ use crate::setup;
 use crate::worker;
 use crate::workspace::{self, step};
 
-/// The name of the Worker's archive, without its ending; its only folder is called so, too.
+/// Name of the Worker's archive without its ending, which is also the name of its only folder.
 const WORKER_NAME: &str = concat!("creole-", env!("CARGO_PKG_VERSION"), "-worker");
 
 /// Options of `cargo xtask dist`.
@@ -112,8 +113,8 @@ impl Part {
     }
 }
 
-/// The Worker as one file, which a release can hold: its modules and their list for workerd, below
-/// wrangler's settings.
+/// Returns the Worker as one archive for a release: wrangler's settings, its modules, and their
+/// list for workerd.
 fn worker_archive(folder: &Path, settings: &str) -> Result<Vec<u8>> {
     // In a clone the modules are in another folder than the settings.
     let settings = settings.replace("../dist/worker", "worker");
@@ -131,7 +132,7 @@ pub(crate) fn folder() -> PathBuf {
     workspace::root().join("dist")
 }
 
-/// Makes what was chosen, the bill of materials and the checksums of all that is there.
+/// Builds the chosen parts, then the bill of materials and the checksums of everything in `dist/`.
 pub(crate) fn dist(options: &Options) -> Result<()> {
     if options.twice {
         return reproduce::reproduce(options);
@@ -157,8 +158,8 @@ pub(crate) fn dist(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Installs and runs what is in `dist/`: `harness/dist`. `each` runs a command and counts its
-/// tests.
+/// Installs and runs the contents of `dist/` with the scripts in `harness/dist`. `each` runs a
+/// command and counts its tests.
 pub(crate) fn test(each: impl FnOnce(&mut Command) -> Result<()>) -> Result<()> {
     let script = workspace::root().join("harness/dist/artefacts.py");
     let (zig, _) = setup::zig()?;
@@ -166,14 +167,14 @@ pub(crate) fn test(each: impl FnOnce(&mut Command) -> Result<()>) -> Result<()> 
     each(command.arg("-B").arg(script).args([workspace::root(), folder(), zig]))
 }
 
-/// Checks what CI and releases run.
+/// Checks the workflows of CI and releases.
 pub(crate) fn workflows(each: impl FnOnce(&mut Command) -> Result<()>) -> Result<()> {
     let script = workspace::root().join("harness/dist/workflows.py");
     let mut command = Command::new("python3");
     each(command.arg("-B").arg(script).args([workspace::root(), setup::actionlint()?]))
 }
 
-/// Removes everything but the pages, which are no artefact.
+/// Removes everything from `dist/` except the web pages, which are not an artefact.
 fn emptied(dist: &Path) -> Result<()> {
     for entry in fs::read_dir(dist).into_iter().flatten() {
         let path = entry?.path();
@@ -190,7 +191,7 @@ pub(crate) fn digest(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Lines as `sha256sum` writes them, for every file below `folder`.
+/// Returns the checksums of every file below `folder`, as `sha256sum` prints them.
 fn sums(folder: &Path) -> Result<String> {
     let mut lines = String::new();
     // Pages, which can be made anew at any time, are no artefact.
@@ -205,7 +206,7 @@ fn sums(folder: &Path) -> Result<String> {
     Ok(lines)
 }
 
-/// The texts of a list in `deny.toml`.
+/// Returns the texts of a list in `deny.toml`.
 #[cfg(test)]
 fn list(deny: &str, name: &str) -> Vec<String> {
     let after = deny.split(&format!("\n{name} = [")).nth(1).unwrap_or_default();

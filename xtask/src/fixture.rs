@@ -1,8 +1,8 @@
-//! `cargo xtask fixture`: a case of `tests/fixtures` out of a body that an upstream sent.
+//! `cargo xtask fixture`: makes a test case in `tests/fixtures` from a body that an upstream sent.
 //!
-//! `tests/fixtures/README.md` says what a case is. What the case expects is written by the test
-//! that reads all cases, `tests/fixtures.rs`: so the format is known in one place, and this program
-//! is built without the core.
+//! `tests/fixtures/README.md` defines a case. The expected results are written by
+//! `tests/fixtures.rs`, the test that reads all cases: so the format is known in one place, and
+//! this program is built without the core.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,7 +18,7 @@ use crate::workspace;
 
 const DEFAULT_REQUESTS: &str = "default-requests";
 
-/// The model that every request of a fixture names: hosts find the trial by it.
+/// Name of the model in every fixture's request, by which hosts find the trial.
 const MODEL: &str = "claude-test";
 
 #[derive(Args)]
@@ -70,7 +70,7 @@ pub(crate) struct Options {
     protocol: Option<String>,
 }
 
-/// `meta.json`, in the order in which it is written.
+/// Contents of `meta.json`, in the order in which they are written.
 #[derive(Serialize)]
 struct Meta {
     vendor: String,
@@ -127,13 +127,14 @@ pub(crate) fn fixture(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Runs tests of the core that write what is missing.
+/// Runs tests of the core that write the missing files.
 fn test(arguments: &[&str]) -> Result<bool> {
     let mut command = workspace::cargo(["test", "--quiet", "--package", "creole"]);
     Ok(command.args(arguments).env("CREOLE_WRITE", "1").status()?.success())
 }
 
-/// Writes all files of the case but what it expects, and gives its folder. Nothing is overwritten.
+/// Writes all files of the case except the expected results, and returns its folder. Existing files
+/// are never overwritten.
 fn make(root: &Path, options: &Options, body: &[u8]) -> Result<PathBuf> {
     let case = new_folder(root, &options.kind, &options.name)?;
     for link in &options.source {
@@ -170,7 +171,7 @@ fn make(root: &Path, options: &Options, body: &[u8]) -> Result<PathBuf> {
     Ok(case)
 }
 
-/// The folder of a case whose kind is there, and whose name is not.
+/// Returns the folder for a new case. Fails if its kind is unknown, or its name already used.
 fn new_folder(root: &Path, kind: &str, name: &str) -> Result<PathBuf> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     ensure!(!name.is_empty() && name.bytes().all(plain), "{name}: letters, digits, `.`, `_`, `-`");
@@ -189,7 +190,7 @@ fn new_folder(root: &Path, kind: &str, name: &str) -> Result<PathBuf> {
     Ok(root.join(kind).join(name))
 }
 
-/// The ending of a body's file, and the Content-Type that goes with it.
+/// Returns the file ending and the Content-Type for a body, guessed from its first bytes.
 fn form(body: &[u8]) -> (&'static str, &'static str) {
     let text = String::from_utf8_lossy(body);
     let start = text.trim_start();
@@ -204,7 +205,8 @@ fn form(body: &[u8]) -> (&'static str, &'static str) {
     }
 }
 
-/// The default request of this name, or the request in this file, unless it is a default.
+/// Returns the name of a default request, or the contents of a request file. A file that equals a
+/// default is replaced by the default's name.
 fn request(root: &Path, wanted: &str) -> Result<(Option<String>, Option<Value>)> {
     let mut defaults = BTreeMap::new();
     for entry in fs::read_dir(root.join(DEFAULT_REQUESTS))? {

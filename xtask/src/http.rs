@@ -1,4 +1,4 @@
-//! Enough of HTTP to see whether a server answers.
+//! Minimal HTTP client that checks if a server answers.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::io::{Read as _, Write as _};
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 
-/// The status of a GET.
+/// Sends a GET request and returns the status of the response.
 pub(crate) fn status(address: SocketAddr, path: &str) -> Result<u16> {
     let patience = Duration::from_secs(2);
     let mut stream = TcpStream::connect_timeout(&address, patience)?;
@@ -20,7 +20,7 @@ pub(crate) fn status(address: SocketAddr, path: &str) -> Result<u16> {
     Ok(status.parse()?)
 }
 
-/// The address with a free port in place of port 0.
+/// Returns the address with a free port in place of port 0.
 pub(crate) fn with_port(address: SocketAddr) -> Result<SocketAddr> {
     if address.port() == 0 {
         return free(address.ip());
@@ -33,13 +33,13 @@ pub(crate) fn with_port(address: SocketAddr) -> Result<SocketAddr> {
     }
 }
 
-/// A free port of this machine.
+/// Returns an address on this machine with a free port.
 pub(crate) fn free_port() -> Result<SocketAddr> {
     free(Ipv4Addr::LOCALHOST.into())
 }
 
-/// A port that nobody has. It is below those that systems give to clients, so that nobody's
-/// connection takes it before a server listens on it.
+/// Returns an address with an unused port. The port is below the range for outgoing connections, so
+/// that no connection occupies it before a server listens.
 fn free(ip: IpAddr) -> Result<SocketAddr> {
     const FIRST: u64 = 10_000;
     const COUNT: u64 = 20_000;
@@ -53,7 +53,7 @@ fn free(ip: IpAddr) -> Result<SocketAddr> {
     bail!("no free port on {ip}")
 }
 
-/// An upstream's URL in its parts.
+/// Parsed URL of an upstream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Url {
     pub(crate) tls: bool,

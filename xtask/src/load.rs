@@ -1,5 +1,5 @@
-//! `cargo xtask load`: starts every proxy that is compared in front of one demo model, and the
-//! generator (`harness/load`), which measures them and writes the last part of docs/speed.md.
+//! `cargo xtask load`: starts each compared proxy in front of one demo model. The generator
+//! (`harness/load`) then measures the proxies and writes the last part of docs/speed.md.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -34,11 +34,11 @@ pub(crate) struct Options {
     page: bool,
 }
 
-/// Starts one proxy and gives where it listens; its process is the newest child.
+/// Function that starts one proxy and returns its address. The proxy's process is the newest child.
 type Start = fn(&Setting, &mut Children) -> Result<SocketAddr>;
 
-/// A proxy by its name, what it is sent, and how it starts. The names are known to
-/// `harness/load/src/page.rs`.
+/// Table of the proxies: name, dialect of the requests, and start function.
+/// `harness/load/src/page.rs` uses the same names.
 const PROXIES: &[(&str, &str, Start)] = &[
     ("Envoy", "chat", plain_envoy),
     ("Envoy, drain and emit", "chat", draining_envoy),
@@ -56,7 +56,7 @@ struct Setting {
     folder: PathBuf,
 }
 
-/// Measures and writes.
+/// Runs the measurements and writes the results.
 pub(crate) fn load(options: &Options) -> Result<()> {
     let folder = workspace::own().join("load");
     fs::create_dir_all(&folder)?;
@@ -86,7 +86,8 @@ pub(crate) fn load(options: &Options) -> Result<()> {
     setup::run(generator.arg("--plan").arg(&path))
 }
 
-/// A word that is misspelt would leave out what it was to choose.
+/// Checks that each word matches a proxy's name, since a misspelt word would silently select
+/// nothing.
 fn known(words: &[String]) -> Result<()> {
     let names: Vec<&str> = PROXIES.iter().map(|(name, ..)| *name).collect();
     match words.iter().find(|word| !names.iter().any(|name| name.contains(word.as_str()))) {
@@ -95,15 +96,15 @@ fn known(words: &[String]) -> Result<()> {
     }
 }
 
-/// Lets this process and its children hold as many connections as the system allows: each stream is
-/// one on both sides.
+/// Raises the limit on open files for this process and its children, because each stream needs a
+/// connection on both sides of a proxy.
 fn many_connections() -> Result<()> {
     let limit = rustix::process::getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
     Ok(rustix::process::setrlimit(Resource::Nofile, raised)?)
 }
 
-/// Starts the demo model and the chosen proxies; gives the generator's plan.
+/// Starts the demo model and the chosen proxies. Returns the generator's plan.
 fn start(folder: &Path, only: &[String], children: &mut Children) -> Result<Value> {
     let binary = step("building the demo model", || {
         workspace::build("creole-demo", &["--bin", "creole-demo", "--profile", "tool"], "")
@@ -131,7 +132,7 @@ fn start(folder: &Path, only: &[String], children: &mut Children) -> Result<Valu
 }
 
 impl Setting {
-    /// A plan for one of the hosts that `run` knows.
+    /// Returns the settings for one of the hosts that `run` can start.
     fn plan(&self, name: &str) -> Result<Plan> {
         let Url { host, port, .. } = &self.upstream;
         let config = json!({"upstreams": {"default": {"url": format!("http://{host}:{port}")}}});
@@ -144,7 +145,7 @@ impl Setting {
         })
     }
 
-    /// A folder for the files of one proxy.
+    /// Creates a folder for the files of one proxy.
     fn folder(&self, name: &str) -> Result<PathBuf> {
         let folder = self.folder.join(name);
         fs::create_dir_all(&folder)?;
@@ -189,7 +190,7 @@ fn draining_envoy(setting: &Setting, children: &mut Children) -> Result<SocketAd
     Ok(plan.listen)
 }
 
-/// A Worker in JavaScript that passes through.
+/// Starts a Worker in JavaScript that passes requests through unchanged.
 fn passing_worker(setting: &Setting, children: &mut Children) -> Result<SocketAddr> {
     let folder = setting.folder("worker-pass")?;
     let listen = http::free_port()?;

@@ -1,6 +1,6 @@
-//! The project's own commands. What CI and the README call is here and nowhere else.
+//! Command-line program with the project's own commands, which CI and the README use.
 //!
-//! One file for each concern; a host that `run` can start is one file in `hosts`.
+//! Each command has a file of its own; each host that `run` can start is one file in `hosts`.
 #![forbid(unsafe_code)]
 
 mod build;

@@ -1,5 +1,5 @@
-//! Checks of a real host for operators and against attacks: `harness/hosts/operation`,
-//! `harness/attacks`.
+//! Tests of a real host for operators and against attacks, with the scripts in
+//! `harness/hosts/operation` and `harness/attacks`.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -14,7 +14,7 @@ use crate::http::{self, Url};
 use crate::run::{self, Serving};
 use crate::{build, setup, worker, workspace};
 
-/// Logs and metrics of one host. `each` runs a command and counts its tests.
+/// Tests the logs and metrics of one host. `each` runs a command and counts its tests.
 pub(crate) fn observe(host: Host, each: impl FnOnce(&mut Command) -> Result<()>) -> Result<()> {
     let mut children = Children::new(Stop::shared()?);
     // Debug says the most, so nothing of the contents may be in it.
@@ -24,7 +24,7 @@ pub(crate) fn observe(host: Host, each: impl FnOnce(&mut Command) -> Result<()>)
     each(&mut command)
 }
 
-/// Mixed load with faults on one host.
+/// Tests one host under mixed load with faults.
 pub(crate) fn chaos(
     host: Host,
     seconds: u64,
@@ -36,7 +36,7 @@ pub(crate) fn chaos(
     each(command.arg(seconds.to_string()))
 }
 
-/// Envoy's configuration changes under load, and one of its VMs traps.
+/// Tests Envoy while its configuration changes under load, and while one of its VMs traps.
 pub(crate) fn faults(each: impl FnOnce(&mut Command) -> Result<()>) -> Result<()> {
     let hooks = build::filter_with_hooks()?;
     let folder = workspace::own().join("run/faults");
@@ -47,16 +47,17 @@ pub(crate) fn faults(each: impl FnOnce(&mut Command) -> Result<()>) -> Result<()
     each(&mut command)
 }
 
-/// Amount of time and data that the attacks take.
+/// Size of the attacks, in time and data.
 #[derive(Clone, Copy)]
 pub(crate) enum Size {
-    /// A minute, and less than a gigabyte.
+    /// Size for everyday tests: a minute, and less than a gigabyte.
     Small,
-    /// Amount that takes gigabytes and would do harm.
+    /// Size that takes gigabytes, as a harmful attack would.
     Large,
 }
 
-/// Hostile clients and upstreams: `harness/attacks`. The scripts start their hosts themselves.
+/// Runs the attacks of hostile clients and upstreams in `harness/attacks`. The scripts start their
+/// hosts themselves.
 pub(crate) fn attacks(
     host: Host,
     size: Size,
@@ -91,7 +92,7 @@ pub(crate) fn attacks(
     each(command.arg(folder).arg(size))
 }
 
-/// The deployment manifests, as far as one machine can tell.
+/// Checks the deployment manifests, as far as one machine can.
 pub(crate) fn manifests(each: impl FnOnce(&mut Command) -> Result<()>) -> Result<()> {
     let path = workspace::root().join("harness/hosts/operation/manifests.py");
     let mut command = Command::new(setup::python_with_yaml()?);
@@ -104,7 +105,8 @@ pub(crate) fn manifests(each: impl FnOnce(&mut Command) -> Result<()>) -> Result
     each(&mut command)
 }
 
-/// A host in front of a scripted upstream, which the script starts on the port that is given here.
+/// Starts a host in front of a scripted upstream. Returns the port on which the test script must
+/// start that upstream.
 fn start(host: Host, config: Value, children: &mut Children) -> Result<(Serving, u16)> {
     let upstream = http::free_port()?;
     let url = Url::parse(&format!("http://{upstream}/v1"))?;
@@ -112,7 +114,7 @@ fn start(host: Host, config: Value, children: &mut Children) -> Result<(Serving,
     Ok((serving, upstream.port()))
 }
 
-/// A host, and the script that is to look at it.
+/// Starts a host, and returns the command of the script that tests the host.
 fn script(name: &str, host: Host, config: Value, children: &mut Children) -> Result<Command> {
     let (serving, upstream) = start(host, config, children)?;
     let path: PathBuf = workspace::root().join("harness/hosts/operation").join(name);
@@ -124,13 +126,13 @@ fn script(name: &str, host: Host, config: Value, children: &mut Children) -> Res
     Ok(command)
 }
 
-/// The gateway's page in a real browser: `harness/page`.
+/// Tests the gateway's page in a real browser, with the scripts in `harness/page`.
 pub(crate) fn page(each: impl FnOnce(&mut Command) -> Result<()>) -> Result<()> {
     let mut command = page_script()?;
     each(&mut command)
 }
 
-/// Draws the pictures of the page for the documents.
+/// Draws the pictures of the page for the documentation.
 pub(crate) fn page_pictures() -> Result<()> {
     let pictures = workspace::root().join("docs/page");
     std::fs::create_dir_all(&pictures)?;

@@ -1,4 +1,4 @@
-//! The packages that users install, installed as they would: `harness/packages`.
+//! Tests of the packages for users, installed as users do, with the scripts in `harness/packages`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,8 +13,8 @@ use crate::hosts::gateway;
 use crate::setup::{self, DEBOOTSTRAP, NODE, NPM};
 use crate::{clients, workspace};
 
-/// Packages with the program that the tests run, for a user with an empty home. `each` runs a
-/// command and counts what it prints.
+/// Tests packages with the tests' own gateway binary, installed for a user with an empty home
+/// folder. `each` runs a command and counts its tests.
 pub(crate) fn installed(each: impl FnOnce(&mut Command) -> Result<()>) -> Result<()> {
     setup::need(&NODE)?;
     setup::need(&NPM)?;
@@ -24,8 +24,8 @@ pub(crate) fn installed(each: impl FnOnce(&mut Command) -> Result<()>) -> Result
     each(command.arg(folder.join("users")).args(packages))
 }
 
-/// Packages with the program that is released, in a Debian without a compiler and without a
-/// network, to an answer of Claude Code.
+/// Tests packages with the released program in a fresh Debian without compiler and network, up to
+/// an answer of Claude Code.
 pub(crate) fn from_nothing(each: impl FnOnce(&mut Command) -> Result<()>) -> Result<()> {
     setup::need(&DEBOOTSTRAP)?;
     let target = package::of_this_machine()?;
@@ -36,16 +36,16 @@ pub(crate) fn from_nothing(each: impl FnOnce(&mut Command) -> Result<()>) -> Res
     each(&mut command)
 }
 
-/// Returns the command for a script in `harness/packages`. Its interpreter has pip, which the
-/// system's Python may lack.
+/// Returns the command for a script in `harness/packages`. Its Python interpreter has pip, which
+/// the system's Python may lack.
 fn script(name: &str) -> Result<Command> {
     let mut command = Command::new(setup::python_with_yaml()?);
     command.arg("-B").arg(workspace::root().join("harness/packages").join(name));
     Ok(command)
 }
 
-/// The folders of packages for npm and PyPI, and the archive, with one program as that of this
-/// machine. The packages for others hold a text.
+/// Makes packages that contain `program` for this machine, and a dummy text for other machines.
+/// Returns the folders for npm and PyPI, and the archive.
 fn packages(program: &Path, folder: &Path) -> Result<[PathBuf; 3]> {
     workspace::emptied(folder)?;
     let (ours, other) = (package::of_this_machine()?, folder.join("other"));

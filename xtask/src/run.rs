@@ -58,18 +58,18 @@ pub(crate) struct Serving {
     pub(crate) listen: SocketAddr,
     /// URL of the upstream behind the host.
     pub(crate) upstream: Url,
-    /// The host's log, then the demo model's.
+    /// Paths of the logs: the host's, then the demo model's.
     pub(crate) logs: Vec<PathBuf>,
     /// URL of the host's metrics.
     pub(crate) metrics: Option<String>,
     notes: Vec<String>,
     demo: bool,
-    /// The key that a client is told to send.
+    /// API key that clients are told to send.
     key: &'static str,
 }
 
-/// Serves until it is stopped. `local_model` starts a real model on this machine, and gives its
-/// URL.
+/// Runs the host until a signal stops the command. `local_model` starts a real model on this
+/// machine, and returns its URL.
 pub(crate) fn run(
     options: &Options,
     local_model: impl FnOnce(&mut Children) -> Result<Url>,
@@ -118,8 +118,8 @@ pub(crate) fn start_anywhere(
     start(host, given, document, profile, http::free_port()?, children)
 }
 
-/// Starts a host with a configuration that says where each upstream is; gives where clients
-/// connect. In Envoy, all of them are at `upstream`.
+/// Starts a host with a complete configuration that names each upstream. Returns the address for
+/// clients. In Envoy, every upstream is at `upstream`.
 pub(crate) fn start_complete(
     host: Host,
     upstream: &Url,
@@ -134,7 +134,7 @@ pub(crate) fn start_complete(
     Ok(listen)
 }
 
-/// The demo model's binary: `CREOLE_DEMO` if that is set, else a new one.
+/// Returns the path of the demo model's binary: `CREOLE_DEMO` if set, else newly built.
 pub(crate) fn demo_model() -> Result<PathBuf> {
     workspace::ready("CREOLE_DEMO", || {
         workspace::build("creole-demo", &["--bin", "creole-demo"], "")
@@ -190,7 +190,7 @@ fn start(
     })
 }
 
-/// A folder for each port: several hosts can run side by side.
+/// Creates a folder for the files of this port, so that several hosts can run at the same time.
 fn folder(listen: SocketAddr) -> Result<PathBuf> {
     let folder = workspace::own().join("run").join(listen.port().to_string());
     fs::create_dir_all(&folder)?;
@@ -255,8 +255,8 @@ Claude Code:
     println!("Ctrl-C stops everything.");
 }
 
-/// The key that a client is told to send: a variable where it goes up to a server that may check
-/// it, else any word, because a shell without that variable would send none, which is refused.
+/// Returns the API key that clients are told to send: an environment variable if the upstream may
+/// check the key, else a fixed text. An unset variable would send no key, which hosts refuse.
 fn client_key(demo: bool, upstream: &Url, secrets: &[String]) -> &'static str {
     match (demo, upstream.tls && secrets.is_empty()) {
         (true, _) => "demo",
@@ -265,7 +265,7 @@ fn client_key(demo: bool, upstream: &Url, secrets: &[String]) -> &'static str {
     }
 }
 
-/// The upstream's own part of the configuration, which is made where it is missing.
+/// Returns the configuration's only upstream, and adds an empty one if none is configured.
 fn own_upstream(document: &mut Map<String, Value>) -> Result<&mut Map<String, Value>> {
     let upstreams = document.entry("upstreams").or_insert_with(|| Map::new().into());
     let upstreams = upstreams.as_object_mut().context("upstreams: expected an object")?;
@@ -299,7 +299,7 @@ fn upstream_url(option: Option<&str>, document: &Map<String, Value>) -> Result<O
     Url::parse(url).map(Some)
 }
 
-/// Puts the upstream and the profile into the configuration.
+/// Writes the upstream's URL and the profile into the configuration.
 fn configure(
     document: &mut Map<String, Value>,
     upstream: &Url,
@@ -326,14 +326,15 @@ fn configure(
     Ok(())
 }
 
-/// Puts into the configuration what the upstream speaks.
+/// Writes the upstream's protocol into the configuration.
 pub(crate) fn speak(document: &mut Map<String, Value>, protocol: &str) -> Result<()> {
     let upstream = own_upstream(document)?;
     upstream.insert("protocol".to_owned(), protocol.into());
     Ok(())
 }
 
-/// Refuses a profile that the published schema does not have, before minutes of building.
+/// Checks the profile's name against the published schema, so that a wrong name fails before
+/// minutes of building.
 fn check_profile(document: &Map<String, Value>, option: Option<&str>) -> Result<()> {
     let own = given_upstream(document)?;
     let Some(profile) = option.or_else(|| own.get("profile")?.as_str()) else {
@@ -351,7 +352,7 @@ fn check_profile(document: &Map<String, Value>, option: Option<&str>) -> Result<
     Ok(())
 }
 
-/// The names in `key: {secret: NAME}`.
+/// Returns the variable names in `key: {secret: NAME}` of the configuration.
 fn secrets(document: &Map<String, Value>) -> Vec<String> {
     let upstreams = document.get("upstreams").and_then(Value::as_object);
     let upstreams = upstreams.into_iter().flat_map(Map::values);

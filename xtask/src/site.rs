@@ -1,8 +1,8 @@
 //! `cargo xtask site`: the pages of `docs/` as a site in `dist/site`, by mdBook.
 //!
-//! mdBook is installed into `.creole/` when it is first asked for: it takes minutes to build and
-//! nothing else needs it. Links to files of the repository that are not pages have no place in a
-//! site; their text stays. Every other link and anchor of the finished site is checked.
+//! mdBook is installed into `.creole/` when it is first needed, because it takes minutes to build
+//! and nothing else uses it. Links to files that are not pages are removed, and their text stays.
+//! Every other link and anchor of the finished site is checked.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -53,7 +53,8 @@ fn mdbook() -> Result<PathBuf> {
     Ok(binary)
 }
 
-/// Copies a folder of pages, without links out of it; gives how many pages there are.
+/// Copies a folder of pages, without links to files outside of `docs/`. Returns the number of
+/// pages.
 fn copy(from: &Path, to: &Path) -> Result<usize> {
     let mut pages = 0_usize;
     for entry in WalkDir::new(from) {
@@ -71,7 +72,7 @@ fn copy(from: &Path, to: &Path) -> Result<usize> {
     Ok(pages)
 }
 
-/// A page without its links to what is not in `docs/`.
+/// Returns a page without its links to files outside of `docs/`. The texts of the links stay.
 fn within(page: &str, path: &Path) -> String {
     let docs = workspace::root().join("docs");
     let docs = docs.canonicalize().unwrap_or(docs);
@@ -102,7 +103,7 @@ fn within(page: &str, path: &Path) -> String {
     out
 }
 
-/// Counts the links of a site that stay within it; fails for one that leads nowhere.
+/// Counts the links within a site. Fails for a link without a target.
 fn check(site: &Path) -> Result<usize> {
     let files = WalkDir::new(site).into_iter().collect::<Result<Vec<_>, _>>()?;
     let mut pages: Vec<PathBuf> = files.into_iter().map(DirEntry::into_path).collect();

@@ -1,4 +1,4 @@
-//! Sizes of the artefacts, beside their budgets.
+//! Sizes of the artefacts, compared with their budgets.
 
 use std::fs;
 use std::io::Write as _;
@@ -9,17 +9,17 @@ use flate2::write::GzEncoder;
 
 use crate::{build, worker};
 
-/// The budget of the Worker, of which the platform counts gzipped bytes.
+/// Maximum size of the Worker in gzipped bytes, which is what Cloudflare limits.
 const WORKER_GZIPPED_MAX: usize = 1_200_000;
 
-/// Builds and prints.
+/// Builds the artefacts and prints their sizes.
 pub(crate) fn print() -> Result<()> {
     build::all()?;
     over_budget().map(drop)
 }
 
-/// Prints the sizes in `dist/`. Gives how many were compared, and those that are larger than their
-/// budgets.
+/// Prints the sizes in `dist/`. Returns the number of artefacts compared, and a list of those above
+/// their budgets.
 pub(crate) fn over_budget() -> Result<(u64, Vec<String>)> {
     let mut sizes = Vec::new();
     for artefact in build::ARTEFACTS {

@@ -1,8 +1,8 @@
-//! The chat templates of the vendors as judges of translated requests.
+//! Test of translated requests with the vendors' chat templates.
 //!
 //! The templates come with the source release of a package on PyPI and are not copied into this
-//! repository: each has a licence of its own. `tests/templates.rs` writes what each family is sent,
-//! and `harness/templates/render.py` renders it with Jinja.
+//! repository, because each has a licence of its own. `tests/templates.rs` writes the requests for
+//! each model family, and `harness/templates/render.py` renders them with Jinja.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,13 +13,14 @@ use anyhow::{Result, bail};
 use crate::setup::{self, PYTHON};
 use crate::workspace::{self, own, step};
 
-/// The release whose sources have the templates, as llama.cpp keeps them.
+/// Package release whose sources contain the templates, as llama.cpp keeps them.
 const TEMPLATES: &str = "llama-cpp-python==0.3.36";
 
-/// The engine that the templates are written for.
+/// Package of the template engine that the templates are written for.
 const JINJA: &str = "jinja2==3.1.6";
 
-/// `write` writes the requests; `each` runs a command and counts what it prints.
+/// Runs the test. `write` is the command that writes the requests; `each` runs a command and counts
+/// its tests.
 pub(crate) fn test(
     mut write: Command,
     mut each: impl FnMut(&mut Command) -> Result<()>,
@@ -34,7 +35,8 @@ pub(crate) fn test(
     each(Command::new(python).arg(script).arg(requests).arg(templates))
 }
 
-/// Gives the archive with the templates. A file says that an installation is complete.
+/// Installs and returns the archive with the templates. A marker file shows that the installation
+/// is complete.
 fn install(folder: &Path) -> Result<PathBuf> {
     let (complete, sources) = (folder.join("complete"), folder.join("sources"));
     let wanted = format!("{TEMPLATES} {JINJA}");

@@ -1,10 +1,10 @@
 //! `cargo xtask test`: every check of the project, in order.
 //!
 //! A stage is a row in [`stages`](stages::stages). The closing line, `N passed, N failed`, adds up
-//! what the stages print as `test result:` lines; a stage that fails without one counts as one
+//! the `test result:` lines of the stages; a stage that fails without such a line counts as one
 //! failure. Stages that mostly wait, or for which cargo builds more, are in [`stages_beside`] and
-//! run beside the others: see [`beside`]. What is shown is in [`output`]; what a failed stage
-//! printed is shown once more at the end.
+//! run in parallel to the others: see [`beside`]. The module [`output`] decides which lines are
+//! shown; the output of a failed stage is shown once more at the end.
 
 mod beside;
 mod built;
@@ -26,12 +26,12 @@ use self::output::Output;
 use self::stages::{ON_DEMAND, SECOND_TIER, Stage, Work, stages, stages_beside};
 use crate::{clients, size, workspace};
 
-/// The seed of tests with random cases: the same commit gives the same result. `cargo test` takes
-/// new ones.
+/// Environment variable with the seed for tests with random cases, so that a commit always gives
+/// the same result. Plain `cargo test` uses random seeds.
 const SEED: (&str, &str) = ("PROPTEST_RNG_SEED", "1");
 
-/// Maximum time for a command of a stage: the slowest takes a few minutes, and one that hangs says
-/// nothing.
+/// Maximum time for one command of a stage. The slowest takes a few minutes; a command that hangs
+/// would otherwise never fail.
 const LIMIT: Duration = Duration::from_secs(20 * 60);
 
 /// Options of `cargo xtask test`.
@@ -56,10 +56,10 @@ struct Outcome {
     failed: u64,
     ignored: u64,
     good: bool,
-    /// True if the stage failed, and passed when it was run again.
+    /// True if the stage failed at first, and passed when it was run again.
     again: bool,
     seconds: f64,
-    /// Seconds of processor time of the commands of the stage, where the system tells them.
+    /// Processor time of the stage's commands in seconds; 0 if the system does not report it.
     processor: f64,
     output: Output,
 }
@@ -72,7 +72,7 @@ impl Outcome {
         Self { name, passed: 0, failed: 0, ignored: 0, good, again, seconds, processor, output }
     }
 
-    /// A stage that gave nothing.
+    /// Returns the outcome of a stage that ended without a result, which counts as a failure.
     fn lost(name: &'static str) -> Self {
         Self { failed: 1, ..Self::of(name) }
     }
@@ -86,8 +86,8 @@ impl Outcome {
     }
 }
 
-/// Runs the stages, all of them even after a failure, and says whether every one passed. The counts
-/// are the last line that is printed.
+/// Runs the stages, all of them even after a failure. Returns true if every stage passed. The last
+/// printed line has the counts.
 pub(crate) fn test(options: &Options) -> Result<bool> {
     let (stages, beside) = (stages(), stages_beside());
     if let Some(name) = &options.beside {
@@ -150,8 +150,7 @@ pub(crate) fn test(options: &Options) -> Result<bool> {
     Ok(is_good)
 }
 
-/// Seconds of processor time of all commands that have ended; 0 where the system does not tell
-/// them.
+/// Returns the processor time of all ended commands in seconds; 0 if the system does not report it.
 fn processor_time() -> f64 {
     const TICKS_IN_A_SECOND: f64 = 100.0;
     let status = fs::read_to_string("/proc/self/stat").unwrap_or_default();
@@ -177,7 +176,7 @@ fn note_run(outcomes: &[Outcome]) -> Result<()> {
     Ok(())
 }
 
-/// The page with another last run.
+/// Returns the page with the part about the last run replaced; `None` if the page lacks the marks.
 fn with_last_run(page: &str, last: &str) -> Option<String> {
     let [start, end] = LAST_RUN;
     let (before, rest) = page.split_once(start)?;
@@ -185,8 +184,9 @@ fn with_last_run(page: &str, last: &str) -> Option<String> {
     Some(format!("{before}{start}{last}{end}{behind}"))
 }
 
-/// Stages whose tests watch clocks can fail because the machine had other work. Such a failure is
-/// shown, and the stage is run once more when nothing else runs; whatever is wrong fails again.
+/// Runs failed stages again whose tests depend on time, since these can fail on a busy machine. The
+/// first failure is shown; the second run happens while nothing else runs, so that real faults fail
+/// again.
 fn run_again(outcomes: &mut [Outcome], stages: &[Stage], built: &mut Built) -> Result<()> {
     let beside = stages_beside();
     for outcome in outcomes.iter_mut().filter(|outcome| !outcome.good) {
@@ -290,7 +290,7 @@ fn tests(built: &Built, package: &str, arguments: &[&str], outcome: &mut Outcome
     if failed.is_empty() { Ok(()) } else { bail!("{}", failed.join("\n")) }
 }
 
-/// An artefact that is too large is a failure.
+/// Compares the artefacts' sizes with their budgets; an artefact above its budget is a failure.
 fn sizes(outcome: &mut Outcome) -> Result<()> {
     let (looked_at, found) = size::over_budget()?;
     outcome.failed = u64::try_from(found.len())?;
@@ -298,13 +298,13 @@ fn sizes(outcome: &mut Outcome) -> Result<()> {
     if found.is_empty() { Ok(()) } else { bail!("{}", found.join("\n")) }
 }
 
-/// Runs a command, shows what it prints, and counts the tests in it.
+/// Runs a command, prints its output, and counts its tests.
 fn count(command: &mut Command, outcome: &mut Outcome) -> Result<()> {
     count_within(LIMIT, command, outcome)
 }
 
-/// Counts the tests of a command, for at most `limit`. A process that the command started can
-/// outlive it and keep the pipe.
+/// Runs a command for at most `limit`, and counts its tests. A process that the command started can
+/// outlive it and keep the pipe open.
 fn count_within(limit: Duration, command: &mut Command, outcome: &mut Outcome) -> Result<()> {
     let (output, write) = std::io::pipe()?;
     let mut child = command
@@ -345,7 +345,8 @@ fn count_within(limit: Duration, command: &mut Command, outcome: &mut Outcome) -
     if status.success() { Ok(()) } else { bail!("{status}") }
 }
 
-/// `test result: ok. 3 passed; 0 failed; 1 ignored; …`, or `3 passed, 0 failed`.
+/// Returns the numbers of passed, failed and ignored tests in a line like `test result: ok. 3
+/// passed; 0 failed; 1 ignored; …` or `3 passed, 0 failed`.
 fn counts(line: &str) -> Option<[u64; 3]> {
     let counts = match line.strip_prefix("test result: ") {
         Some(result) => result.split_once(". ")?.1.replace("; ", ", "),
@@ -359,7 +360,8 @@ fn counts(line: &str) -> Option<[u64; 3]> {
     Some([count("passed"), count("failed"), count("ignored")])
 }
 
-/// A word that is misspelt would leave out what it was to choose.
+/// Checks that each word matches a stage's name, since a misspelt word would silently select
+/// nothing.
 fn every_word_has_a_stage<'a>(
     words: &[String],
     stages: impl Iterator<Item = &'a Stage>,
@@ -371,7 +373,7 @@ fn every_word_has_a_stage<'a>(
     }
 }
 
-/// A package whose tests no stage runs would look tested.
+/// Checks that every package of the workspace has a stage that runs its tests.
 fn every_package_has_a_stage(stages: &[Stage]) -> Result<()> {
     let covered = |package: &str| {
         stages

@@ -1,4 +1,4 @@
-//! The Worker: a folder of modules in `dist/worker`.
+//! Build of the Worker: a folder of modules in `dist/worker`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,17 +10,17 @@ use walkdir::WalkDir;
 use crate::setup;
 use crate::workspace::{self, step};
 
-/// The target that it is built for.
+/// Name of the Worker's compilation target.
 pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
 
 const PACKAGE: &str = "creole-cloudflare";
 
-/// The folder of what is deployed, once it is built.
+/// Returns the folder of the modules to deploy, which exists after a build.
 pub(crate) fn folder() -> PathBuf {
     workspace::root().join("dist/worker")
 }
 
-/// Builds what is deployed, and gives its folder.
+/// Builds the modules to deploy, and returns their folder.
 pub(crate) fn shipped() -> Result<PathBuf> {
     package(&module()?, &packager()?, folder())
 }
@@ -30,25 +30,25 @@ fn packager() -> Result<PathBuf> {
     step("building what packs it", || workspace::build("xtask-worker", &[], ""))
 }
 
-/// The folder with what is deployed: `CREOLE_WORKER_DIR` if that is set, else a new one.
+/// Returns the folder of the Worker's modules: `CREOLE_WORKER_DIR` if set, else newly built.
 pub(crate) fn ready() -> Result<PathBuf> {
     workspace::ready("CREOLE_WORKER_DIR", shipped)
 }
 
-/// Returns the folder of the Worker with hooks: `CREOLE_WORKER_HOOKS_DIR` if that is set, else a
-/// new one.
+/// Returns the folder of the Worker with test hooks: `CREOLE_WORKER_HOOKS_DIR` if set, else newly
+/// built.
 pub(crate) fn ready_with_hooks() -> Result<PathBuf> {
     workspace::ready("CREOLE_WORKER_HOOKS_DIR", || {
         package_with_hooks(&module_with_hooks()?, &packager()?)
     })
 }
 
-/// Packages the Worker with the hooks that its tests need. Never in `dist`.
+/// Packages the Worker with test hooks. This version is never in `dist`.
 pub(crate) fn package_with_hooks(module: &Path, packager: &Path) -> Result<PathBuf> {
     package(module, packager, workspace::root().join("target/worker-hooks"))
 }
 
-/// The WebAssembly with the hooks.
+/// Builds the WebAssembly module with test hooks.
 pub(crate) fn module_with_hooks() -> Result<PathBuf> {
     setup::target(TARGET)?;
     step("building the Worker for tests", || {
@@ -56,7 +56,7 @@ pub(crate) fn module_with_hooks() -> Result<PathBuf> {
     })
 }
 
-/// The WebAssembly.
+/// Builds the WebAssembly module.
 pub(crate) fn module() -> Result<PathBuf> {
     setup::target(TARGET)?;
     let remapped = workspace::remapped(&workspace::root(), TARGET)?;
@@ -64,14 +64,14 @@ pub(crate) fn module() -> Result<PathBuf> {
     step("building the Worker", || workspace::module(PACKAGE, "worker", TARGET, &remapped))
 }
 
-/// Makes a folder of modules from WebAssembly.
+/// Makes a folder of deployable modules from a WebAssembly module.
 pub(crate) fn package(module: &Path, packager: &Path, folder: PathBuf) -> Result<PathBuf> {
     fs::create_dir_all(folder.parent().unwrap_or(&folder))?;
     setup::run(Command::new(packager).arg(module).arg(&folder))?;
     Ok(folder)
 }
 
-/// The modules of a folder as they are deployed, by name.
+/// Returns the modules in a folder as they are deployed: name and contents.
 pub(crate) fn modules(folder: &Path) -> Result<Vec<(String, Vec<u8>)>> {
     let mut found = Vec::new();
     for entry in WalkDir::new(folder).sort_by_file_name() {

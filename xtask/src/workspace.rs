@@ -1,4 +1,4 @@
-//! Paths of the workspace, and calls of cargo.
+//! Paths in the workspace, and calls of cargo.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -9,11 +9,11 @@ use std::time::Instant;
 use anyhow::{Context as _, Result, ensure};
 use cargo_metadata::{Artifact, Message, Metadata, MetadataCommand, Package};
 
-/// The variable that names the workspace where it is a copy of the one that this program was built
-/// in.
+/// Name of the environment variable with the workspace's path, for a workspace that is a copy of
+/// the one in which this program was built.
 pub(crate) const ROOT: &str = "CREOLE_ROOT";
 
-/// The folder of the workspace.
+/// Returns the root folder of the workspace.
 pub(crate) fn root() -> PathBuf {
     std::env::var_os(ROOT).map_or_else(home, PathBuf::from)
 }
@@ -23,19 +23,19 @@ fn home() -> PathBuf {
     xtask.parent().unwrap_or(xtask).to_path_buf()
 }
 
-/// Returns the folder of what is installed for this project alone, such as Envoy and logs. A copy
-/// has none of its own.
+/// Returns the folder `.creole`, with programs installed for this project (such as Envoy) and logs.
+/// A copied workspace uses the folder of the original.
 pub(crate) fn own() -> PathBuf {
     home().join(".creole")
 }
 
-/// The file that a variable names, else a new one. Tests that run side by side must not build the
-/// files that the others use.
+/// Returns the path in the environment variable `variable`, else the path that `make` builds.
+/// Parallel tests use the variables, because they must not rebuild each other's files.
 pub(crate) fn ready(variable: &str, make: impl FnOnce() -> Result<PathBuf>) -> Result<PathBuf> {
     std::env::var_os(variable).map_or_else(make, |chosen| Ok(chosen.into()))
 }
 
-/// `cargo`, the one that started this program, in the workspace's folder.
+/// Returns a command for the `cargo` that started this program, to run in the workspace's folder.
 pub(crate) fn cargo<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root()).stdin(Stdio::null()).args(arguments);
@@ -51,14 +51,14 @@ fn cargo_home() -> Result<PathBuf> {
     }
 }
 
-/// A folder in which cargo has unpacked the crates of a registry.
+/// Folder in which cargo has unpacked the crates of one registry.
 pub(crate) struct Registry {
     pub(crate) path: PathBuf,
-    /// Whether the registry is a folder of this machine.
+    /// True if the registry is a folder on this machine.
     pub(crate) is_local: bool,
 }
 
-/// The registries that cargo has unpacked crates of, in an order that does not change.
+/// Returns the registries whose crates cargo has unpacked, in a stable order.
 pub(crate) fn registries() -> Result<Vec<Registry>> {
     let mut found = Vec::new();
     for folder in fs::read_dir(cargo_home()?.join("registry/src")).into_iter().flatten() {
@@ -81,21 +81,21 @@ pub(crate) fn without_cargo(command: &mut Command) {
     }
 }
 
-/// Builds, and gives the files of the package that the compiler names, by their ending.
+/// Builds a package. Returns the path of the output file with this ending.
 pub(crate) fn build(package: &str, arguments: &[&str], ending: &str) -> Result<PathBuf> {
     compile("build", package, arguments, ending)
 }
 
-/// Builds a module as [`module`] does, with hooks that tests need and that are never in `dist`. The
-/// target folder is its own: in the usual one each build would replace the other, and be compiled
-/// again.
+/// Builds a module as [`module`] does, with hooks for tests, which are never in `dist`. The build
+/// uses a target folder of its own, because in the usual folder the two builds would replace each
+/// other.
 pub(crate) fn module_with_hooks(package: &str, profile: &str, target: &str) -> Result<PathBuf> {
     let folder = root().join("target/with-hooks").display().to_string();
     module(package, profile, target, &["--features", "test-hooks", "--target-dir", &folder])
 }
 
-/// Builds a library as a WebAssembly module and nothing else. Cargo optimizes across crates only
-/// what is no Rust library at the same time, and says nothing about it.
+/// Builds a library as a WebAssembly module only. Cargo optimizes across crates only if the library
+/// is not also built as a Rust library.
 pub(crate) fn module(
     package: &str,
     profile: &str,
@@ -119,7 +119,7 @@ fn compile(command: &str, package: &str, arguments: &[&str], ending: &str) -> Re
         .with_context(|| format!("cargo named no file for {package}"))
 }
 
-/// Runs cargo, and gives all that it made.
+/// Runs cargo, and returns all artefacts that it reports.
 pub(crate) fn artifacts(arguments: &[&str]) -> Result<Vec<Artifact>> {
     let mut cargo = cargo(arguments);
     let cargo = cargo.arg("--message-format=json-render-diagnostics").stderr(Stdio::inherit());
@@ -134,7 +134,7 @@ pub(crate) fn artifacts(arguments: &[&str]) -> Result<Vec<Artifact>> {
     Ok(made)
 }
 
-/// Makes a folder with nothing in it, whatever was there.
+/// Creates an empty folder, and removes any old contents.
 pub(crate) fn emptied(folder: &Path) -> Result<()> {
     if folder.exists() {
         fs::remove_dir_all(folder).with_context(|| folder.display().to_string())?;
@@ -142,20 +142,20 @@ pub(crate) fn emptied(folder: &Path) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| folder.display().to_string())
 }
 
-/// Returns all packages with their dependencies, in the versions that are tested.
+/// Returns the metadata of all packages with their dependencies, in the tested versions.
 pub(crate) fn metadata() -> Result<Metadata> {
     let mut command = MetadataCommand::new();
     let locked = command.current_dir(root()).other_options(["--locked".to_owned()]);
     locked.exec().context("cargo metadata")
 }
 
-/// The workspace's packages.
+/// Returns the workspace's packages.
 pub(crate) fn packages() -> Result<Vec<Package>> {
     let mut command = MetadataCommand::new();
     Ok(command.current_dir(root()).no_deps().exec().context("cargo metadata")?.packages)
 }
 
-/// Says what is being done, and how long it took.
+/// Runs `work`, and prints a message before it and the duration after it.
 pub(crate) fn step<T>(what: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
     eprintln!("· {what}");
     let start = Instant::now();
@@ -167,13 +167,13 @@ pub(crate) fn step<T>(what: &str, work: impl FnOnce() -> Result<T>) -> Result<T>
     Ok(done)
 }
 
-/// Arguments that keep the paths of this machine out of what is built: the texts of panics name
-/// source files.
+/// Returns cargo arguments that keep this machine's paths out of the build, since panic messages
+/// name source files.
 pub(crate) fn remapped(root: &Path, triple: &str) -> Result<[String; 2]> {
     rustflags(root, triple, None)
 }
 
-/// Arguments like those of [`remapped`], with one more flag.
+/// Returns cargo arguments like those of [`remapped`], with one more flag.
 pub(crate) fn rustflags(root: &Path, triple: &str, more: Option<&str>) -> Result<[String; 2]> {
     let mut flags = vec![format!("--remap-path-prefix={}=/creole", root.display())];
     for registry in registries()? {

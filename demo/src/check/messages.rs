@@ -1,4 +1,5 @@
-//! The messages of a request, and which results belong to which calls.
+//! Checks of the messages in a Chat Completions request, including which tool results belong to
+//! which calls.
 
 use serde_json::Value;
 
@@ -93,7 +94,7 @@ fn content(content: Option<&Value>, role: &str, calls: bool, path: &str) -> Chec
     Ok(())
 }
 
-/// An image is at an address, or is there as data.
+/// Checks the URL of an image: a web address, or the data itself.
 pub(super) fn image_at(url: &str, at: &str) -> Checked {
     let valid = url.starts_with("https://")
         || url.starts_with("http://")
@@ -147,7 +148,8 @@ fn tool_calls(calls: &[Value], path: &str, id_length_max: usize) -> Checked {
     Ok(())
 }
 
-/// Every call is answered by a `tool` message directly after its message, and nothing else is.
+/// Checks that each tool call is answered by a `tool` message directly after its message, and that
+/// `tool` messages answer nothing else.
 pub(super) fn pairing(messages: &[Value]) -> Checked {
     let mut open: Vec<&str> = Vec::new();
     let mut answerable: Vec<&str> = Vec::new();

@@ -1,10 +1,10 @@
-//! A refusal, and its wordings.
+//! Error response to an invalid request, with the original API's messages.
 
 use serde_json::Value;
 
 use super::Checked;
 
-/// A refusal: the error object and its status.
+/// Refusal of a request: an error object and its status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) status: u16,
@@ -30,7 +30,7 @@ impl Refusal {
         self
     }
 
-    /// Returns the error object.
+    /// Returns the error object as JSON.
     pub(crate) fn json(&self) -> String {
         let (message, kind) = (&self.message, self.kind);
         let error = serde_json::json!({

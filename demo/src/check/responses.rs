@@ -1,5 +1,5 @@
-//! Checks of a request of Responses, with the original's refusals. Nothing is stored here, so
-//! `store: true` and everything that refers to what was stored are refused too.
+//! Checks of a request to the Responses API, with the original API's error messages. The demo model
+//! stores nothing, so it also refuses `store: true` and references to stored objects.
 
 mod items;
 mod tools;
@@ -10,7 +10,7 @@ use super::refusal::*;
 use super::shape::*;
 use super::{Checked, EFFORTS, Refusal, function_name};
 
-/// The members of a request.
+/// Names of the request fields.
 const FIELDS: [&str; 33] = [
     "access_programs",
     "background",
@@ -47,7 +47,7 @@ const FIELDS: [&str; 33] = [
     "user",
 ];
 
-/// The members of a request whose tokens are counted.
+/// Names of the request fields for counting input tokens.
 const COUNTED: [&str; 11] = [
     "conversation",
     "input",
@@ -62,7 +62,7 @@ const COUNTED: [&str; 11] = [
     "truncation",
 ];
 
-/// Values that `include` may have.
+/// Values that the field `include` may contain.
 const INCLUDED: [&str; 8] = [
     "code_interpreter_call.outputs",
     "computer_call_output.output.image_url",
@@ -74,13 +74,13 @@ const INCLUDED: [&str; 8] = [
     "web_search_call.results",
 ];
 
-/// Checks a request body.
+/// Checks the body of a Responses request.
 pub(crate) fn request(body: &Fields, id_length_max: usize) -> Checked {
     only(body, "", &FIELDS)?;
     checked(body, id_length_max)
 }
 
-/// Checks a request whose tokens are counted.
+/// Checks the body of a request that counts input tokens.
 pub(crate) fn counted(body: &Fields, id_length_max: usize) -> Checked {
     only(body, "", &COUNTED)?;
     checked(body, id_length_max)

@@ -1,4 +1,4 @@
-//! Members of objects: which there may be, and of which type they are.
+//! Checks of the fields in an object: which are allowed, and which types they have.
 
 use serde_json::{Map, Value};
 
@@ -7,12 +7,12 @@ use super::{Checked, Refusal};
 
 pub(super) type Fields = Map<String, Value>;
 
-/// The object at `path`.
+/// Returns the object at `path`, or a refusal.
 pub(super) fn object<'a>(value: &'a Value, path: &str) -> Result<&'a Fields, Refusal> {
     value.as_object().ok_or_else(|| wrong_type(path, "an object", value))
 }
 
-/// The array at `path`, with one element at least.
+/// Returns the array at `path`, or a refusal if it is empty or no array.
 pub(super) fn array<'a>(value: &'a Value, path: &str) -> Result<&'a [Value], Refusal> {
     match value {
         Value::Array(list) if list.is_empty() => Err(empty_array(path)),
@@ -21,7 +21,7 @@ pub(super) fn array<'a>(value: &'a Value, path: &str) -> Result<&'a [Value], Ref
     }
 }
 
-/// The object at `path` has no members but these.
+/// Checks that the object at `path` has no other fields than `known`.
 pub(super) fn only(object: &Fields, path: &str, known: &[&str]) -> Checked {
     match object.keys().find(|name| !known.contains(&name.as_str())) {
         None => Ok(()),
@@ -33,17 +33,17 @@ pub(super) fn only(object: &Fields, path: &str, known: &[&str]) -> Checked {
     }
 }
 
-/// The path of a member.
+/// Returns the path of a field, for error messages.
 pub(super) fn member(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }
 
-/// A member that is set and not null.
+/// Returns a field that is present and not null.
 pub(super) fn set<'a>(object: &'a Fields, name: &str) -> Option<&'a Value> {
     object.get(name).filter(|value| !value.is_null())
 }
 
-/// A text that may be left out.
+/// Returns the text of an optional field. Fails if the field is no string.
 pub(super) fn text<'a>(
     object: &'a Fields,
     path: &str,
@@ -56,12 +56,12 @@ pub(super) fn text<'a>(
     }
 }
 
-/// A text that must be there.
+/// Returns the text of a required field.
 pub(super) fn needed<'a>(object: &'a Fields, path: &str, name: &str) -> Result<&'a str, Refusal> {
     text(object, path, name)?.ok_or_else(|| missing(&member(path, name)))
 }
 
-/// Checks an optional member whose text must be one of `words`.
+/// Checks that an optional text field has one of the values in `words`.
 pub(super) fn word(object: &Fields, path: &str, name: &str, words: &[&str]) -> Checked {
     match text(object, path, name)? {
         None => Ok(()),
@@ -69,7 +69,7 @@ pub(super) fn word(object: &Fields, path: &str, name: &str, words: &[&str]) -> C
     }
 }
 
-/// Booleans that may be left out.
+/// Checks that these optional fields are booleans.
 pub(super) fn booleans(object: &Fields, path: &str, names: &[&str]) -> Checked {
     for name in names {
         match set(object, name) {
@@ -80,7 +80,7 @@ pub(super) fn booleans(object: &Fields, path: &str, names: &[&str]) -> Checked {
     Ok(())
 }
 
-/// Integers that may be left out, each with its least value.
+/// Checks that these optional fields are integers, not below their minimum.
 pub(super) fn integers(object: &Fields, least: &[(&str, i64)]) -> Checked {
     for (name, least) in least {
         let Some(value) = set(object, name) else { continue };
@@ -93,7 +93,7 @@ pub(super) fn integers(object: &Fields, least: &[(&str, i64)]) -> Checked {
     Ok(())
 }
 
-/// Decimals that may be left out, each with its least and its greatest value.
+/// Checks that these optional fields are numbers between their minimum and maximum.
 pub(super) fn decimals(object: &Fields, between: &[(&str, f64, f64)]) -> Checked {
     for (name, low, high) in between {
         let Some(value) = set(object, name) else { continue };

@@ -1,8 +1,9 @@
-//! A checked request in the shape of Chat Completions, with the members that the plan reads.
+//! Conversion of a checked Responses request to the shape of Chat Completions, limited to the
+//! fields that the planner reads.
 
 use serde_json::{Map, Value, json};
 
-/// The request that a plan is made from.
+/// Returns the request in the shape of Chat Completions, for the planner.
 pub(super) fn request(body: &Map<String, Value>) -> Map<String, Value> {
     let mut chat = Map::new();
     let mut put = |name: &str, value: Option<Value>| {
@@ -48,7 +49,7 @@ fn messages(input: &Value) -> Value {
     messages.into()
 }
 
-/// Adds a call to the message of the assistant before it, or to a new one.
+/// Adds a tool call to the preceding assistant message, or to a new one.
 fn call(messages: &mut Vec<Value>, item: &Value) {
     let call = json!({"id": text(item, "call_id"), "function": {"name": text(item, "name")}});
     match messages.last_mut().and_then(Value::as_object_mut) {
@@ -79,7 +80,8 @@ fn content(content: &Value) -> Value {
     parts.iter().map(part).collect()
 }
 
-/// The tools that a client runs. Those of the server (`web_search`) are accepted, and never called.
+/// Returns the tools that the client runs. Server tools such as `web_search` are accepted, but
+/// never called.
 fn tools(tools: &Value) -> Option<Value> {
     let tool = |tool: &Value| {
         let kind = tool.get("type").and_then(Value::as_str)?;
@@ -97,7 +99,8 @@ fn choice(choice: &Value) -> Value {
     }
 }
 
-/// Returns the effort of a request. A summary without an effort gets the model's usual effort.
+/// Returns the reasoning effort of a request. A request for a reasoning summary without an effort
+/// gets the model's usual effort.
 fn effort(reasoning: &Value) -> Option<Value> {
     let set = |name: &str| reasoning.get(name).filter(|value| !value.is_null());
     set("effort").cloned().or_else(|| set("summary").map(|_| "medium".into()))

@@ -1,4 +1,4 @@
-//! A plan in the forms of Responses: one JSON body, or the events of a stream.
+//! Formatting of a plan for the Responses API: one JSON body, or the events of a stream.
 
 use serde_json::{Map, Value, json};
 
@@ -8,26 +8,26 @@ use crate::plan::{self, CREATED, Call, Plan};
 use crate::sealed::Sealed;
 use crate::wire::counts;
 
-/// Values that all forms of one answer share.
+/// Values needed to format an answer, streamed or not.
 pub(super) struct Form<'a> {
     pub(super) request: &'a Map<String, Value>,
     pub(super) seed: u64,
     pub(super) input_tokens: usize,
 }
 
-/// An item of the output, and how a stream tells it.
+/// Output item, with the events that a stream sends for it.
 struct Item {
-    /// Item as it is when it begins.
+    /// Item in the event `response.output_item.added`, at its beginning.
     added: Value,
-    /// The events of its content.
+    /// Events for the item's content.
     content: Vec<Value>,
-    /// Item as it is in the end.
+    /// Item in the event `response.output_item.done`, complete.
     done: Value,
     is_call: bool,
 }
 
-/// The members of a request that its response repeats, and what stands there where the request has
-/// none.
+/// Returns the request fields that the response repeats, each with the default for requests without
+/// the field.
 fn echoed() -> [(&'static str, Value); 14] {
     [
         ("instructions", Value::Null),
@@ -96,13 +96,13 @@ impl fault::Form for Form<'_> {
     }
 }
 
-/// Code and message of a server that fails.
+/// Error code and message for the trigger that simulates a failed server.
 const FAILURE: (&str, &str) =
     ("server_error", "The server had an error while processing your request.");
 
 impl Form<'_> {
-    /// An event as it is sent. Deltas carry letters that hide their length, unless the request says
-    /// otherwise.
+    /// Returns an event as sent to the client. Deltas carry random-looking padding that hides their
+    /// length, unless the request turns that off.
     fn written(&self, number: usize, mut event: Value) -> String {
         let kind = event.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
         let options = self.request.get("stream_options");
@@ -177,7 +177,7 @@ impl Form<'_> {
         })
     }
 
-    /// The items in their order: reasoning, message, calls.
+    /// Returns the output items in their order: reasoning, message, calls.
     fn items(&self, plan: &Plan) -> Vec<Item> {
         let name = plan::id("", self.seed, 1 << 18);
         // By its name the check knows an item that reasoning led to.
@@ -210,7 +210,7 @@ impl Form<'_> {
         items
     }
 
-    /// A reasoning item that leads to a call, or else to a message.
+    /// Returns the reasoning item before a call (`call`), or else before a message.
     fn reasoning(&self, id: String, text: &str, call: Option<&Call>, said: bool) -> Item {
         let asked = self.request.get("reasoning").and_then(|reasoning| reasoning.get("summary"));
         let is_shown = said || asked.is_some_and(|summary| !summary.is_null());
@@ -243,7 +243,7 @@ impl Form<'_> {
     }
 }
 
-/// Returns the reason for which an answer is not complete.
+/// Returns the reason why an answer is incomplete; `None` for a complete answer.
 fn reason(plan: &Plan) -> Option<&'static str> {
     match plan.finish {
         "length" => Some("max_output_tokens"),
@@ -310,7 +310,7 @@ fn called(name: &str, call: &Call, is_cut: bool) -> Item {
     Item { added: item("in_progress", ""), content, done, is_call: true }
 }
 
-/// The events of an item at its place in the output.
+/// Returns the events of an output item with this index.
 fn told(index: usize, item: Item) -> Vec<Value> {
     let event = |kind: &str, item: Value| json!({"type": format!("response.output_item.{kind}"), "output_index": index, "item": item});
     let id = item.done.get("id").cloned().unwrap_or_default();

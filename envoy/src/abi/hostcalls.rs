@@ -1,4 +1,4 @@
-//! The hostcalls of the ABI: what they give and take, as values of Rust.
+//! Hostcalls of the ABI, with Rust types as parameters and results.
 
 use creole::observe::log::Level;
 use creole::{Header, Millis};
@@ -9,10 +9,10 @@ use crate::action::LocalResponse;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Status(pub(super) u32);
 
-/// Status of a hostcall that asked for what is not there.
+/// Status of a hostcall that asked for a value that does not exist.
 pub(super) const NOT_FOUND: Status = Status(1);
 
-/// A `proxy_buffer_type_t`.
+/// Buffer of the host that a hostcall reads or replaces: a `proxy_buffer_type_t`.
 #[derive(Clone, Copy)]
 #[repr(u32)]
 pub(super) enum Buffer {
@@ -21,7 +21,7 @@ pub(super) enum Buffer {
     PluginConfiguration = 7,
 }
 
-/// A `proxy_map_type_t`.
+/// Map of headers or trailers that a hostcall reads or replaces: a `proxy_map_type_t`.
 #[derive(Clone, Copy)]
 #[repr(u32)]
 pub(super) enum Map {
@@ -29,7 +29,7 @@ pub(super) enum Map {
     ResponseHeaders = 2,
 }
 
-/// Length beyond every buffer, so that the whole of it is replaced.
+/// Length larger than every buffer, which replaces the whole buffer.
 const WHOLE: usize = usize::MAX >> 1;
 
 pub(super) mod host {
@@ -102,7 +102,7 @@ pub(super) fn check(status: u32) -> Result<(), Status> {
     if status == 0 { Ok(()) } else { Err(Status(status)) }
 }
 
-/// Calls what gives bytes.
+/// Runs a hostcall that returns bytes, and takes ownership of the bytes.
 fn bytes(call: impl FnOnce(*mut *mut u8, *mut usize) -> u32) -> Result<Vec<u8>, Status> {
     let mut pointer = std::ptr::null_mut();
     let mut size = 0;
@@ -146,13 +146,14 @@ pub(super) fn property(path: &[&str]) -> Result<String, Status> {
     Ok(String::from_utf8_lossy(&raw_property(path)?).into_owned())
 }
 
-/// Returns a property that is a number of 64 bits. [`NOT_FOUND`] if it is none.
+/// Returns a property that is a number of 64 bits. Fails with [`NOT_FOUND`] if the property is no
+/// number.
 pub(super) fn number_property(path: &[&str]) -> Result<u64, Status> {
     let bytes = raw_property(path)?;
     bytes.try_into().map(u64::from_le_bytes).map_err(|_| NOT_FOUND)
 }
 
-/// Sets a property of the stream: for other filters the filter state `wasm.NAME`.
+/// Sets a property of the stream. Other filters read the property as the filter state `wasm.NAME`.
 pub(super) fn set_property(name: &str, value: &str) -> Result<(), Status> {
     // SAFETY: the host reads both and keeps nothing.
     check(unsafe {
@@ -207,8 +208,8 @@ pub(super) fn log(level: Level, text: &str) {
     let _ = unsafe { host::proxy_log(level, text.as_ptr(), text.len()) };
 }
 
-/// Reads a number, then that many pairs of sizes, then that many names and values, each with a zero
-/// behind it.
+/// Reads the ABI's list of headers: a count, that many pairs of sizes, then that many names and
+/// values, each followed by a zero byte.
 fn read_pairs(bytes: &[u8]) -> Vec<Header> {
     let number = |at: usize| {
         let four = bytes.get(at..at.saturating_add(4))?;

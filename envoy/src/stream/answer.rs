@@ -1,4 +1,4 @@
-//! The answer's way through a stream.
+//! Handling of the response in a stream: head, body and trailers.
 
 use creole::observe::log::Level;
 use creole::observe::report::Outcome;
@@ -14,25 +14,24 @@ use crate::details::{self, Origin};
 use crate::heads;
 
 impl Stream {
-    /// Returns true if a translated request is on its way, so that the host is to say where it
-    /// went.
+    /// Returns true if a translated request was sent, so that the host should report its route.
     #[must_use]
     pub fn awaits_route(&self) -> bool {
         matches!(self.state, StreamState::Waiting | StreamState::Collecting { head: None, .. })
     }
 
-    /// Notes where the request went.
+    /// Notes the route that the request took.
     pub fn note_route(&mut self, route: Route) {
         self.route = Some(route);
     }
 
-    /// Returns true if nobody looked at where the request went.
+    /// Returns true if `creole-guard` should have checked the request's route, but did not.
     #[must_use]
     pub fn was_unchecked(&self) -> bool {
         self.was_unchecked
     }
 
-    /// Returns the line of the log about the request's route, if there is something to tell.
+    /// Returns a log line about the request's route, if the route was refused or not checked.
     fn told_of_route(&mut self, details: &str) -> Option<String> {
         let route = self.route.take()?;
         if details == details::REFUSED_ROUTE {
@@ -54,8 +53,8 @@ impl Stream {
         )
     }
 
-    /// Handles the response's head: the upstream's, or Envoy's own. An answer from here comes by as
-    /// well.
+    /// Handles the response's head, from the upstream or Envoy. The filter's own answer also passes
+    /// here.
     pub fn on_response_headers(
         &mut self,
         head: &[Header],
@@ -126,7 +125,7 @@ impl Stream {
         Decision::go_on(vec![Action::ReplaceHeaders(Side::Response, head)])
     }
 
-    /// Handles a piece of the response's body. `fits` reserves memory for all that this stream
+    /// Handles a chunk of the response's body. `fits` reserves memory for all that this stream
     /// holds.
     pub fn on_response_body(
         &mut self,
@@ -181,7 +180,7 @@ impl Stream {
         self.give(head, length, out)
     }
 
-    /// Gives the head with the first bytes.
+    /// Returns the decision to send the head and the first bytes to the client.
     fn give(&mut self, head: Head, length: Option<usize>, out: Vec<u8>) -> Decision {
         self.set_sent(Delivered::Head);
         Decision::go_on(vec![
@@ -190,7 +189,8 @@ impl Stream {
         ])
     }
 
-    /// Returns the time that an upstream has after a whole message to end its answer.
+    /// Returns the time that an upstream has to end its response after the message is complete, in
+    /// milliseconds.
     fn linger_ms(&self) -> u64 {
         if self.exchange.poll_cancel() == Some(Cancel::Cut) { CUT_LINGER_MS } else { LINGER_MS }
     }
@@ -199,20 +199,22 @@ impl Stream {
         self.exchange.report().outcome == Outcome::Answered
     }
 
-    /// Keeps a whole answer for the end of the upstream's, of which nothing was sent.
+    /// Keeps a complete answer until the upstream's response ends. No part of that response was
+    /// sent to the client.
     fn hold(&mut self, reply: Reply, now: Millis, actions: Vec<Action>) -> Decision {
         self.set_sent(Delivered::Held(Held { reply, until: now.saturating_add(HOLD_MS) }));
         Decision::stop(actions)
     }
 
-    /// Handles a piece of an answer in whose place another one waits.
+    /// Handles a chunk of an upstream's response that a held answer replaces.
     fn go_on_held(&mut self, piece: &[u8], complete: bool) -> Decision {
         let held = if complete { self.take_held(None) } else { None };
         let Some(reply) = held else { return Decision::stop(drain(Side::Response, piece)) };
         self.give(reply.head, Some(reply.body.len()), reply.body)
     }
 
-    /// Takes the answer that waits. `now`: only if it has waited for too long.
+    /// Returns the held answer and removes it from the state. With `now`, only if the answer has
+    /// waited for too long.
     pub(super) fn take_held(&mut self, now: Option<Millis>) -> Option<Reply> {
         let StreamState::Answering { sent, .. } = &mut self.state else { return None };
         match std::mem::replace(sent, Delivered::Nothing) {
@@ -224,7 +226,8 @@ impl Stream {
         }
     }
 
-    /// Gives `out`, which came of `piece`, to a client that has the head.
+    /// Returns the decision to send `out`, the translation of `piece`, to a client that has the
+    /// head.
     fn go_on(&mut self, piece: &[u8], end_of_stream: bool, out: Vec<u8>) -> Decision {
         if let Some(deferred) = self.deferred_mut() {
             deferred.push(&out, end_of_stream);
@@ -236,7 +239,7 @@ impl Stream {
         Decision::go_on(vec![Action::ReplaceBody(Side::Response, out)])
     }
 
-    /// Handles trailers of a response whose body has not ended otherwise.
+    /// Handles response trailers, which end the body if it has not ended otherwise.
     pub fn on_response_trailers(&mut self, now: Millis) -> Decision {
         if let Some(reply) = self.take_held(None) {
             return self.reply_with(reply, When::Now, Vec::new(), now);
@@ -262,7 +265,7 @@ impl Stream {
         Decision::stop(vec![Action::CloseStream])
     }
 
-    /// Gives the head to the client, and leaves all further writing to the timer.
+    /// Sends the head to the client, and leaves all further writing to the timer.
     fn defer(&mut self, head: Vec<Header>, out: &[u8]) -> Decision {
         let mut deferred = Deferred::default();
         deferred.push(out, false);

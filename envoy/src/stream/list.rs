@@ -1,4 +1,4 @@
-//! A question without a body: for the upstream's models.
+//! Handling of a request without a body: the list of the upstream's models.
 
 use creole::{Call, Header};
 

@@ -1,4 +1,4 @@
-//! The end of a stream: what is counted and logged.
+//! End of a stream: counting and logging.
 
 use creole::observe::log::RefusedLines;
 use creole::observe::metrics::Counters;
@@ -10,7 +10,7 @@ use crate::details::{self, Break};
 use crate::observe;
 
 impl Stream {
-    /// Counts and logs the stream, which is over, well or not.
+    /// Counts and logs a stream that has ended, with or without an error.
     pub fn on_log(
         &mut self,
         details: &str,

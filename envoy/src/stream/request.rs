@@ -1,4 +1,4 @@
-//! The request's way through a stream.
+//! Handling of the request in a stream: head, body and trailers.
 
 use creole::callers::{self, Callers};
 use creole::headers::Headers as _;
@@ -10,12 +10,13 @@ use crate::action::{Action, Decision, Side};
 use crate::collected::Collected;
 use crate::heads;
 
-/// Bytes of a client's head that Envoy drops, too, as soon as it waits for its body. Fewer are not
-/// worth the call.
+/// Minimum size of a client's head that makes Envoy drop its copy as soon as the stream waits for
+/// the body, in bytes. Smaller heads are not worth the hostcall.
 const LARGE_HEAD_BYTES: usize = 8 << 10;
 
 impl Stream {
-    /// Handles the request's head. `failure`: why it cannot be served, if it is ours.
+    /// Handles the request's head. `failure` is the reason why the request cannot be served, if
+    /// Creole handles it.
     pub fn on_request_headers(
         &mut self,
         head: Vec<Header>,
@@ -81,8 +82,8 @@ impl Stream {
         Decision::go_on(vec![Action::Mark, Action::ReplaceHeaders(Side::Request, early)])
     }
 
-    /// Returns why a client is not answered: it is a foreign web page, in a browser on the machine
-    /// of this Envoy. Elsewhere an Envoy may have any name, and pages of any site.
+    /// Returns the reason to refuse a request of a foreign web page in a browser on the machine of
+    /// this Envoy. An Envoy elsewhere may have any host name and serve pages of any site.
     fn refused_caller(&self, head: &[Header]) -> Option<Failure> {
         let authority = head.value(":authority").unwrap_or_default();
         if !self.config.client_keys.is_empty() || !callers::is_loopback(authority) {
@@ -92,7 +93,7 @@ impl Stream {
         Callers::new(true, &[]).refuse(Some(authority), headers).map(Failure::Forbidden)
     }
 
-    /// Handles a piece of the request's body. `fits` reserves memory for all that this stream
+    /// Handles a chunk of the request's body. `fits` reserves memory for all that this stream
     /// holds.
     pub fn on_request_body(
         &mut self,
@@ -132,7 +133,7 @@ impl Stream {
         Decision::stop(drained)
     }
 
-    /// Handles trailers of a request whose body has not ended otherwise.
+    /// Handles request trailers, which end the body if it has not ended otherwise.
     pub fn on_request_trailers(&mut self, now: Millis) -> Decision {
         if matches!(self.state, StreamState::Refusing { .. }) {
             return self.refuse(Vec::new());
@@ -145,8 +146,8 @@ impl Stream {
         Decision::pass()
     }
 
-    /// Sends the request, whose body is complete. `refusal`: when the client is told that it is
-    /// refused.
+    /// Sends the request, whose body is complete. `refusal` is the moment at which the client gets
+    /// an error if the request is refused.
     fn send(&mut self, refusal: When, mut actions: Vec<Action>, now: Millis) -> Decision {
         let StreamState::Collecting { head, body, .. } =
             std::mem::replace(&mut self.state, StreamState::Waiting)
@@ -169,8 +170,8 @@ impl Stream {
     }
 }
 
-/// Returns true if the path of a request is one that clients try before they begin. Where a web
-/// site is behind the listener, too, these are its home page, and somebody's greeting.
+/// Returns true if the path is one that clients probe before their first request. If the listener
+/// also serves a web site, these paths belong to the site.
 fn is_probe(method: &str, path: &str) -> bool {
     let path = creole::text::words::before(path, b"?#");
     matches!(method, "GET" | "HEAD") && matches!(path, "/" | "/api/hello")

@@ -1,14 +1,14 @@
-//! A small test harness: cases that share started hosts. Processes must end when the cases have,
-//! and what libtest shares between tests is never dropped. Prints what libtest prints.
+//! Small test harness for cases that share started hosts, with output like libtest's. libtest never
+//! drops values that tests share, but host processes must end after the cases.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use std::time::Instant;
 
-/// A name that is a claim, and the check of it.
+/// Name of a test case, which states the claim, and the function that checks the claim.
 pub type Case<T> = (&'static str, fn(&T));
 
-/// Runs the cases that the command line names (all, without names), one after the other.
+/// Runs the cases that the command line names, one after the other; without names, all cases.
 pub fn run<T>(what: &str, shared: &T, cases: &[Case<T>]) -> ExitCode {
     let wanted: Vec<String> =
         std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();

@@ -1,4 +1,5 @@
-//! A client with a connection of its own for each request, so that a broken one disturbs no other.
+//! HTTP client with a new connection for each request, so that a broken connection disturbs no
+//! other request.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -13,10 +14,11 @@ use tokio::net::TcpStream;
 use crate::upstream::{Upstream, headers_of, map_of, runtime};
 use crate::{End, Got, Request, Trial};
 
-/// Longer than anything takes here, even on a busy machine.
+/// Timeout longer than any request takes here, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A whole trial of a host that listens here, with what its upstream saw.
+/// Sends the request of a trial to the host at this address. Returns the response, and the requests
+/// that the upstream saw.
 pub(crate) fn send_trial(address: SocketAddr, trial: &Trial) -> Got {
     let upstream = Upstream::shared();
     upstream.expect(&trial.key, trial.answer.clone());
@@ -25,12 +27,13 @@ pub(crate) fn send_trial(address: SocketAddr, trial: &Trial) -> Got {
     got
 }
 
-/// Sends a request and gives what came.
+/// Sends a request and returns the response.
 pub async fn send(address: SocketAddr, request: &Request) -> Got {
     send_within(address, request, PATIENCE).await
 }
 
-/// Sends a request and waits only for `patience`: gives what came until then, with [`End::Silent`].
+/// Sends a request and waits at most `patience`. A response that is incomplete by then is returned
+/// with [`End::Silent`].
 pub async fn send_within(address: SocketAddr, request: &Request, patience: Duration) -> Got {
     let mut got = Got::nothing(End::Silent);
     let _ = tokio::time::timeout(patience, exchange(address, request, &mut got)).await;
@@ -131,7 +134,7 @@ async fn start(
     }
 }
 
-/// The response, unless the client is one that goes away before it.
+/// Waits for the response, unless the client should disconnect before the response's head.
 async fn leave<T>(
     request: &Request,
     response: impl Future<Output = hyper::Result<Response<Incoming>>>,

@@ -1,4 +1,5 @@
-//! The component under wasmtime: what an embedder in any language does with `wit/creole.wit`.
+//! Host: the WebAssembly component under wasmtime, used as an embedder in any language uses
+//! `wit/creole.wit`.
 
 use std::sync::{Mutex, OnceLock};
 
@@ -19,7 +20,7 @@ mod bindings {
 use bindings::Translator;
 use bindings::exports::creole::translate::exchanges as wit;
 
-/// An instance of the component and its configuration.
+/// Instance of the component, with its configuration.
 pub struct Component {
     inner: Mutex<(Store<()>, Translator, ResourceAny)>,
 }
@@ -45,7 +46,7 @@ impl Component {
     }
 }
 
-/// The component, loaded once in this process.
+/// Returns the compiled component, loaded once per process.
 fn compiled() -> Result<&'static Compiled, String> {
     static COMPILED: OnceLock<Result<Compiled, String>> = OnceLock::new();
     let compiled = COMPILED.get_or_init(|| {
@@ -74,7 +75,7 @@ impl Host for Component {
     }
 }
 
-/// A resource of the component.
+/// Resource `exchange` of the component.
 struct Exchange<'a> {
     store: &'a mut Store<()>,
     calls: wit::GuestExchange<'a>,

@@ -1,4 +1,4 @@
-//! The core in this process: what every other host is compared with.
+//! Host: the core in this process, with which every other host is compared.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::seam::{self, Seam};
 use crate::{Got, Header, Host, Trial};
 
-/// [`Exchange`] with nothing around it.
+/// Host that runs [`Exchange`] directly.
 #[derive(Debug)]
 pub struct Core {
     config: Arc<Config>,

@@ -1,4 +1,4 @@
-//! Every host, started with one configuration.
+//! Table of all hosts, each started with one configuration.
 
 use serde_json::Value;
 
@@ -9,12 +9,12 @@ use crate::emulator::{Emulator, Rules};
 use crate::process::{EnvoyOptions, Process};
 use crate::worker::Worker;
 
-/// A host, or why it does not start.
+/// Name of a host, with the running host or the error of its start.
 pub type Started = (&'static str, Result<Box<dyn Host + Send>, String>);
 
 type Start = fn(&Value) -> Result<Box<dyn Host + Send>, String>;
 
-/// A new host is a row here.
+/// Table of hosts; a new host is one more row.
 const HOSTS: &[(&str, Start)] = &[
     ("core", |config| Ok(Box::new(Core::new(config)))),
     ("component", |config| Ok(Box::new(Component::new(config)?))),
@@ -24,7 +24,7 @@ const HOSTS: &[(&str, Start)] = &[
     ("worker", |config| Ok(Box::new(Worker::new(config)?))),
 ];
 
-/// Their names, the core first.
+/// Returns the names of the hosts, the core first.
 pub fn names() -> Vec<&'static str> {
     HOSTS.iter().map(|(name, _)| *name).collect()
 }

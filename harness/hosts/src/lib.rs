@@ -1,5 +1,5 @@
-//! Suite that is the same for all hosts: "send this request, the upstream answers these bytes in
-//! these pieces, give me the client's bytes".
+//! Test suite that is the same for all hosts. Each trial sends a request, gives the upstream a
+//! scripted response in given chunks, and compares the bytes that the client gets.
 //!
 //! ```text
 //!             ┌ core       the exchange itself, in this process: what all others are compared with
@@ -10,9 +10,9 @@
 //!             └ worker     the Worker in workerd           ─┘
 //! ```
 //!
-//! A new host is one file with one implementation of [`Host`] and one row in [`hosts::all`]. What
-//! hosts may do differently is the table in `docs/dev/hosts.md`, and `tests/differences.rs` asserts
-//! it.
+//! A new host is one file with one implementation of [`Host`] and one row in [`hosts::all`]. The
+//! table in `docs/dev/hosts.md` lists the permitted differences between hosts, and
+//! `tests/differences.rs` asserts them.
 //!
 //! Binaries come from `cargo xtask test`, which names them in environment variables. A variable
 //! that is missing is a failure, because a host that is skipped looks tested.
@@ -46,44 +46,46 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-/// Name in lower case, and value.
+/// Header: name in lower case, and value.
 pub type Header = (String, String);
 
-/// Test of one request, with the answer of the upstream to it.
+/// Test of one request, with the upstream's scripted response.
 #[derive(Clone, Debug)]
 pub struct Trial {
-    /// The first segment of the path at the upstream (`base_path` is `/KEY/v1`): finds the answer,
-    /// and what the upstream saw. Trials that run at once have different keys.
+    /// First segment of the path at the upstream (`base_path` is `/KEY/v1`), which identifies the
+    /// scripted response and the recorded requests. Trials that run at the same time have different
+    /// keys.
     pub key: String,
-    /// The client's request.
+    /// Request of the client.
     pub request: Request,
-    /// The upstream's answer.
+    /// Scripted response of the upstream.
     pub answer: Answer,
 }
 
-/// A client's request.
+/// Request of the client, with the way in which it is sent.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// The method.
+    /// HTTP method of the request.
     pub method: String,
-    /// The path, with its query.
+    /// Path of the request, with its query.
     pub path: String,
-    /// Headers, without `host` and `content-length`.
+    /// Headers of the request, without `host` and `content-length`.
     pub headers: Vec<Header>,
-    /// The body.
+    /// Body of the request.
     pub body: Bytes,
-    /// Send the body in pieces of this size, without a `content-length`; 0: whole.
+    /// Size of the chunks in which the body is sent, without a `content-length`; 0: whole.
     pub piece_bytes: usize,
-    /// Trailers after the body (in pieces).
+    /// Trailers after a body that is sent in chunks.
     pub trailers: Vec<Header>,
-    /// HTTP/2 with prior knowledge.
+    /// True for HTTP/2 with prior knowledge.
     pub http2: bool,
-    /// Go away after so many bytes of the answer's body, or before its head if 0.
+    /// Number of bytes of the response's body after which the client disconnects; 0: before the
+    /// head. `None`: the client stays.
     pub leave_after: Option<usize>,
 }
 
 impl Request {
-    /// `POST /v1/messages` of an SDK.
+    /// Returns a `POST /v1/messages` with the headers of an SDK.
     pub fn messages(body: impl Into<Bytes>) -> Self {
         let headers = [
             ("content-type", "application/json"),
@@ -102,7 +104,7 @@ impl Request {
         }
     }
 
-    /// A request without a body.
+    /// Returns a request without a body.
     pub fn plain(method: &str, path: &str) -> Self {
         let mut request = Self::messages("");
         method.clone_into(&mut request.method);
@@ -112,38 +114,38 @@ impl Request {
     }
 }
 
-/// End of an answer, as an upstream makes it or a client sees it.
+/// End of a response, as an upstream makes it or a client sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// End that HTTP calls complete.
+    /// End: complete, according to HTTP.
     Complete,
-    /// The connection (HTTP/2: the stream) breaks.
+    /// End: the connection (HTTP/2: the stream) breaks.
     Aborted,
-    /// Silence on an open connection: nothing more comes.
+    /// End: silence on an open connection.
     Silent,
 }
 
 /// Scripted answer of the upstream.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// The status.
+    /// HTTP status of the response.
     pub status: u16,
-    /// The headers, as they are.
+    /// Headers of the response, sent unchanged.
     pub headers: Vec<Header>,
-    /// The body as it is cut.
+    /// Body of the response, in the chunks in which it is sent.
     pub pieces: Vec<Bytes>,
-    /// The wait before each piece. Without one, pieces may arrive together.
+    /// Pause before each chunk. Without a pause, chunks may arrive together.
     pub pause: Duration,
-    /// The wait before the head.
+    /// Delay before the head.
     pub delay: Duration,
-    /// Trailers, which only HTTP/2 carries.
+    /// Trailers of the response, which only HTTP/2 carries.
     pub trailers: Vec<Header>,
-    /// End that follows the last byte.
+    /// End of the response after the last byte.
     pub end: End,
 }
 
 impl Answer {
-    /// A whole body.
+    /// Returns a response with a body in one chunk.
     pub fn whole(status: u16, content_type: &str, body: impl Into<Bytes>) -> Self {
         Self {
             status,
@@ -156,18 +158,18 @@ impl Answer {
         }
     }
 
-    /// A JSON body.
+    /// Returns a response with a JSON body.
     pub fn json(body: impl Into<Bytes>) -> Self {
         Self::whole(200, "application/json", body)
     }
 
-    /// Events in these pieces.
+    /// Returns a response with an event stream in these chunks.
     pub fn events<P: Into<Bytes>>(pieces: impl IntoIterator<Item = P>) -> Self {
         let pieces = pieces.into_iter().map(Into::into).collect();
         Self { pieces, ..Self::whole(200, "text/event-stream", "") }
     }
 
-    /// Cuts the body into pieces of this size.
+    /// Splits the body into chunks of this size.
     #[must_use]
     pub fn cut(mut self, bytes: usize) -> Self {
         let body = Bytes::from(self.pieces.concat());
@@ -177,59 +179,59 @@ impl Answer {
     }
 }
 
-/// Request that reached the upstream.
+/// Request that the upstream received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// The method.
+    /// HTTP method of the request.
     pub method: String,
-    /// The path, with its query.
+    /// Path of the request, with its query.
     pub path: String,
-    /// Headers.
+    /// Headers of the request.
     pub headers: Vec<Header>,
-    /// The body; empty where it is longer than [`upstream::KEPT_BYTES_MAX`].
+    /// Body of the request; empty if it is longer than [`upstream::KEPT_BYTES_MAX`].
     pub body: Bytes,
-    /// The body's length.
+    /// Length of the body in bytes.
     pub bytes: usize,
 }
 
-/// Answer that the client got.
+/// Response that the client got.
 #[derive(Clone, Debug)]
 pub struct Got {
-    /// The status; 0 if the connection broke, or nothing came, before the head.
+    /// HTTP status; 0 if the connection broke, or was silent, before the head.
     pub status: u16,
-    /// Headers.
+    /// Headers of the response.
     pub headers: Vec<Header>,
-    /// The body.
+    /// Body of the response.
     pub body: Vec<u8>,
-    /// End of the answer.
+    /// End of the response.
     pub end: End,
     /// Requests that reached the upstream, in order.
     pub upstream: Vec<Seen>,
 }
 
 impl Got {
-    /// Creates the result of a client that got nothing at all.
+    /// Creates the result of a client that got no response at all.
     pub fn nothing(end: End) -> Self {
         Self { status: 0, headers: Vec::new(), body: Vec::new(), end, upstream: Vec::new() }
     }
 
-    /// The value of a header.
+    /// Returns the value of a header.
     pub fn header(&self, name: &str) -> Option<&str> {
         value(&self.headers, name)
     }
 
-    /// The body as text.
+    /// Returns the body as text.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    /// The body as JSON.
+    /// Returns the body as JSON.
     pub fn json(&self) -> serde_json::Value {
         serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
-    /// Checks that this is an error of the Messages API: status, `error.type`, and a part of
-    /// `error.message`.
+    /// Checks that the response is an error of the Messages API: status, `error.type`, and a part
+    /// of `error.message`.
     pub fn assert_error(&self, status: u16, kind: &str, message: &str) {
         assert_eq!(self.status, status, "{}", self.text());
         let body = self.json();
@@ -242,7 +244,7 @@ impl Got {
     }
 }
 
-/// The value of a header.
+/// Returns the value of a header in a list.
 pub fn value<'a>(headers: &'a [Header], name: &str) -> Option<&'a str> {
     headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
 }
@@ -252,6 +254,7 @@ pub trait Host: Sync {
     /// Returns the host's name in tables.
     fn name(&self) -> &'static str;
 
-    /// Sends the request of `trial`, lets the upstream answer, and gives what the client got.
+    /// Sends the request of `trial`, lets the upstream respond, and returns the response that the
+    /// client got.
     fn send(&self, trial: &Trial) -> Got;
 }

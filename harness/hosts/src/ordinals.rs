@@ -1,22 +1,22 @@
-//! Ids that Creole makes up differ from run to run, so they are replaced by their order of
-//! appearance: `msg_…` by `msg_#1`. Ids that stand for an upstream's stay, because they must be the
-//! same everywhere.
+//! Replacement of generated ids in a text by their order of appearance: `msg_…` becomes `msg_#1`,
+//! because such ids differ from run to run. Ids derived from an upstream's ids stay, because they
+//! must be the same on every host.
 
 use std::collections::BTreeMap;
 
 use crate::support::tool_id;
 
-/// Digits of an id after its prefix.
+/// Number of digits in a generated id after its prefix.
 const DIGITS: usize = 24;
 
-/// The ids of one exchange.
+/// Generated ids of one exchange, in order of appearance.
 #[derive(Debug, Default)]
 pub struct Ordinals {
     known: BTreeMap<String, String>,
 }
 
 impl Ordinals {
-    /// A text with its made-up ids replaced.
+    /// Returns the text with its generated ids replaced.
     pub fn replace(&mut self, text: &[u8]) -> String {
         let text = String::from_utf8_lossy(text);
         let mut replaced = String::with_capacity(text.len());

@@ -1,5 +1,6 @@
-//! Hosts that are processes: Envoy and the gateway. Each is started once for a configuration,
-//! listens on a port of its own, writes its log into a file, and is killed when it is dropped.
+//! Hosts that run as processes: Envoy and the gateway. Each process is started for one
+//! configuration, listens on a port of its own, logs to a file, and is killed when its value is
+//! dropped.
 
 use std::fs::{self, File};
 use std::hash::{BuildHasher as _, RandomState};
@@ -14,10 +15,10 @@ use serde_json::{Value, json};
 use crate::upstream::{Upstream, runtime};
 use crate::{Got, Host, Request, Trial, client};
 
-/// Longer than any host takes to start.
+/// Maximum time for the start of a host, longer than any host needs.
 const START: Duration = Duration::from_secs(60);
 
-/// The file that an environment variable names.
+/// Returns the path in an environment variable.
 ///
 /// # Errors
 /// The variable is not set or names nothing.
@@ -30,7 +31,7 @@ pub fn file_of(variable: &str) -> Result<PathBuf, String> {
     }
 }
 
-/// A running host.
+/// Running process of a host.
 #[derive(Debug)]
 pub struct Process {
     name: &'static str,
@@ -45,15 +46,15 @@ pub struct Process {
 /// Parts of Envoy's configuration that a test may choose.
 #[derive(Clone, Copy, Debug)]
 pub struct EnvoyOptions {
-    /// `allow_on_headers_stop_iteration`
+    /// True if Envoy's `allow_on_headers_stop_iteration` is set.
     pub pause_headers: bool,
-    /// Worker threads, each with a VM.
+    /// Number of Envoy's worker threads, each with a VM.
     pub concurrency: u32,
-    /// Routes by `x-creole-upstream`, for upstreams with one of these as their `cluster`: `http2`
-    /// speaks HTTP/2, `slow` has a route with a `timeout` of half a second, `refusing` has nobody
-    /// listening, `empty` has no server, `nowhere` has no route. And routes by `x-team` with
-    /// metadata: `other` has a model map of its own, `small` takes 2048 bytes, `broken` is no
-    /// configuration.
+    /// True if Envoy gets several routes for tests. By `x-creole-upstream`, for upstreams with this
+    /// `cluster`: `http2` speaks HTTP/2, the route of `slow` has a `timeout` of half a second,
+    /// `refusing` refuses connections, `empty` has no server, `nowhere` has no route. By `x-team`,
+    /// with metadata: `other` has a model map of its own, `small` accepts 2048 bytes, `broken` has
+    /// an invalid configuration.
     pub routes: bool,
 }
 
@@ -64,7 +65,7 @@ impl Default for EnvoyOptions {
 }
 
 impl Process {
-    /// A real Envoy with the filter, from `envoy/envoy.yaml`.
+    /// Starts a real Envoy with the filter, from `envoy/envoy.yaml`.
     ///
     /// # Errors
     /// A variable is missing, or Envoy does not start: then the end of its log.
@@ -72,7 +73,7 @@ impl Process {
         Self::envoy_with(config, options, &|yaml| yaml)
     }
 
-    /// A real Envoy whose configuration, filled in, is changed once more.
+    /// Starts a real Envoy whose rendered configuration a function changes before the start.
     ///
     /// # Errors
     /// As for [`Process::envoy`].
@@ -134,7 +135,7 @@ impl Process {
         Ok(envoy)
     }
 
-    /// The gateway's binary.
+    /// Starts the gateway's binary.
     ///
     /// # Errors
     /// The variable is missing, or the gateway does not start: then the end of its log.
@@ -178,7 +179,7 @@ impl Process {
         Ok(process)
     }
 
-    /// The end of its log.
+    /// Returns the end of the process's log.
     pub fn log(&self) -> String {
         let text = fs::read(&self.log).unwrap_or_default();
         String::from_utf8_lossy(&text[text.len().saturating_sub(8000)..]).into_owned()
@@ -189,7 +190,7 @@ impl Process {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Resident memory and its peak, in MB.
+    /// Returns the resident memory of the process and its peak, in MB.
     pub fn resident_mb(&self) -> (u64, u64) {
         let status =
             fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
@@ -201,7 +202,7 @@ impl Process {
         (mb("VmRSS:"), mb("VmHWM:"))
     }
 
-    /// A page of Envoy's admin server.
+    /// Returns a page of Envoy's admin server.
     pub fn admin_page(&self, path: &str) -> String {
         let request = Request::plain("GET", path);
         runtime().block_on(client::send(self.admin.expect("an admin server"), &request)).text()
@@ -229,12 +230,12 @@ impl Host for Process {
     }
 }
 
-/// The root of the workspace.
+/// Returns the root folder of the workspace.
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("a workspace")
 }
 
-/// See [`EnvoyOptions::routes`].
+/// Adds the test routes and clusters to Envoy's configuration: see [`EnvoyOptions::routes`].
 fn with_routes(yaml: &str, upstream: SocketAddr) -> String {
     const ROUTE: &str = "              - match: {prefix: /}\n";
     const CLUSTERS: &str = "  clusters:\n";
@@ -301,8 +302,8 @@ fn changed(text: &str, from: &str, to: &str) -> String {
     text.replace(from, to)
 }
 
-/// A port that nobody has. It is below those that systems give to clients, so that no connection
-/// takes it before the host listens on it.
+/// Returns an unused port. The port is below the range for outgoing connections, so that no
+/// connection occupies it before the host listens.
 fn free() -> SocketAddr {
     let random = RandomState::new();
     let ports = (0..100).map(|attempt| 10_000 + random.hash_one(attempt) % 20_000);
@@ -312,7 +313,7 @@ fn free() -> SocketAddr {
     listeners.next().expect("a free port").local_addr().unwrap()
 }
 
-/// A folder for one process.
+/// Creates a folder for the files of one process.
 fn folder(name: &str) -> PathBuf {
     static COUNT: AtomicUsize = AtomicUsize::new(0);
     let number = COUNT.fetch_add(1, Ordering::Relaxed);

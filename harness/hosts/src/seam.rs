@@ -1,38 +1,39 @@
-//! A trial through the seam itself, where the harness is the host: its clock, its pieces, its ends.
+//! Trial on the interface of an exchange, without sockets: the harness plays the host, with its
+//! clock, chunks and ends.
 
 use creole::{Call, Head, Millis, RequestHead};
 
 use crate::{Answer, End, Got, Header, Seen, Trial};
 
-/// Time at which every trial begins.
+/// Time at which every trial begins, in Unix milliseconds.
 const BEGIN: Millis = 1_790_000_000_000;
 
 /// Interface of one exchange, wherever it runs.
 pub trait Seam {
-    /// The client's head.
+    /// Handles the head of the client's request.
     fn handle_request_head(&mut self, method: &str, path: &str, headers: &[Header]) -> RequestHead;
-    /// The client's body.
+    /// Handles the body of the client's request.
     fn handle_request_body(&mut self, body: &[u8], now: Millis);
-    /// The upstream's head.
+    /// Handles the head of the upstream's response.
     fn handle_call_head(&mut self, status: u16, headers: &[Header], now: Millis);
-    /// A piece of the upstream's body.
+    /// Handles a chunk of the upstream's body.
     fn handle_call_body(&mut self, piece: &[u8], now: Millis);
-    /// The end of the upstream's body.
+    /// Handles the end of the upstream's body.
     fn handle_call_end(&mut self, how: creole::End, now: Millis);
-    /// Time has passed.
+    /// Handles the passing of time: `now` is the current time.
     fn handle_timeout(&mut self, now: Millis);
-    /// A request for the upstream that is due.
+    /// Returns the upstream request that is due, if any.
     fn poll_call(&mut self, now: Millis) -> Option<Call>;
     /// Appends the bytes that are ready for the client to `out`, and returns the head when it is
     /// due.
     fn poll_output(&mut self, out: &mut Vec<u8>) -> Option<Head>;
-    /// Returns the next time at which the exchange must be told the time.
+    /// Returns the next time at which `Seam::handle_timeout` must be called.
     fn poll_timeout(&mut self) -> Option<Millis>;
-    /// Whether the client has everything.
+    /// Returns true if the client has the complete answer.
     fn is_ended(&mut self) -> bool;
 }
 
-/// State of the client: the answer that it got so far, and the time.
+/// State of the client: the answer received so far, and the current time.
 struct Client {
     head: Option<Head>,
     body: Vec<u8>,
@@ -48,7 +49,8 @@ impl Client {
         }
     }
 
-    /// The upstream is silent until `until`, or for ever.
+    /// Advances the clock to `until` while the upstream is silent; with `None`, until no timeout is
+    /// left.
     fn wait(&mut self, seam: &mut impl Seam, until: Option<Millis>) {
         while let Some(at) = seam.poll_timeout().filter(|at| until.is_none_or(|until| *at <= until))
         {
@@ -65,7 +67,7 @@ impl Client {
     }
 }
 
-/// Sends the request of a trial and lets its upstream answer.
+/// Sends the request of a trial, lets its upstream respond, and returns the client's response.
 pub fn send(seam: &mut impl Seam, trial: &Trial) -> Got {
     let Trial { request, answer, .. } = trial;
     let mut client = Client { head: None, body: Vec::new(), now: BEGIN };

@@ -1,4 +1,4 @@
-//! The fixtures of the project as trials, and what must be the same on every host.
+//! Project's fixtures as trials, with the comparison of their results between hosts.
 
 use std::collections::BTreeMap;
 
@@ -11,25 +11,25 @@ use crate::support::fixture::{self, Fixture};
 use crate::upstream::Upstream;
 use crate::{Answer, Got, Header, Request, Trial};
 
-/// The model's name in the fixtures. Each trial has a name of its own of the same length, which
-/// finds its upstream.
+/// Model name in the fixtures. Each trial replaces it by a unique name of the same length, which
+/// selects the trial's upstream.
 const MODEL: &str = "claude-test";
 
 /// Trials that use the same configuration.
 #[derive(Debug, Default)]
 pub struct Suite {
-    /// The configuration.
+    /// Configuration of the hosts for these trials.
     pub config: Value,
-    /// The trials.
+    /// Trials of the suite.
     pub trials: Vec<Named>,
 }
 
 /// Trial made from a fixture, with its name and the expected result.
 #[derive(Clone, Debug)]
 pub struct Named {
-    /// The fixture, and which of its trials.
+    /// Name of the fixture and of the trial within it.
     pub name: String,
-    /// The trial.
+    /// Trial to run.
     pub trial: Trial,
     /// Result that the fixture expects.
     pub expected: Value,
@@ -37,7 +37,7 @@ pub struct Named {
     pub stream: bool,
     /// True if the fixture is about the request to the upstream, and not about the answer.
     pub is_request: bool,
-    /// The configuration's entry for its upstream.
+    /// Configuration of the trial's upstream.
     pub upstream: Value,
 }
 
@@ -123,7 +123,8 @@ fn trials(fixture: &Fixture, number: &mut usize) -> Vec<(Value, Named)> {
     trials
 }
 
-/// Headers that connections have, not messages: a host may send its own.
+/// Names of headers that belong to connections rather than messages. Hosts may differ in them, so
+/// the comparison ignores them.
 const OF_CONNECTIONS: &[&str] = &[
     "connection",
     "content-length",
@@ -141,7 +142,7 @@ const OF_CONNECTIONS: &[&str] = &[
     "x-forwarded-proto",
 ];
 
-/// Everything that must be the same, as text.
+/// Returns the parts of a response that must be the same on every host, as text.
 pub fn comparable(got: &Got) -> String {
     let mut ordinals = Ordinals::default();
     let mut text = format!("status {}, {:?}\n", got.status, got.end);
@@ -178,7 +179,8 @@ pub fn difference(expected: &str, found: &str) -> String {
     format!("at byte {at}, core:\n{}\n... but here:\n{}", around(expected), around(found))
 }
 
-/// A configuration with an upstream and a model (`claude-KEY`) for each key, and these settings.
+/// Returns a configuration with an upstream and a model (`claude-KEY`) for each key, and these
+/// settings.
 pub fn config(keys: &[&str], settings: Value) -> Value {
     let mut config = settings;
     let address = Upstream::shared().address();
@@ -191,7 +193,7 @@ pub fn config(keys: &[&str], settings: Value) -> Value {
     config
 }
 
-/// A request of the model of `key` that has this text.
+/// Returns a request for the model of `key` with this text.
 pub fn messages(key: &str, stream: bool, text: &str) -> Request {
     let body = json!({
         "model": model(key), "max_tokens": 100, "stream": stream,
@@ -200,12 +202,12 @@ pub fn messages(key: &str, stream: bool, text: &str) -> Request {
     Request::messages(body.to_string())
 }
 
-/// A chunk with text.
+/// Returns a chunk of a stream with this text.
 pub fn chunk(text: &str) -> String {
     String::from_utf8(creole_rig::chunk(text).into()).unwrap()
 }
 
-/// A whole answer with this text.
+/// Returns a complete answer with this text.
 pub fn completion(text: &str) -> String {
     COMPLETION.replace("Hi there", text)
 }

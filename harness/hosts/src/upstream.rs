@@ -1,5 +1,5 @@
-//! The scripted upstream of the hosts that have sockets: answers each key as its trial says, byte
-//! for byte and piece by piece, over HTTP/1 and HTTP/2.
+//! Scripted upstream for hosts that use sockets. It answers the requests of each trial byte for
+//! byte and chunk by chunk, over HTTP/1 and HTTP/2.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -20,10 +20,10 @@ use tokio::runtime::Runtime;
 
 use crate::{Answer, End, Header, Seen};
 
-/// Longer bodies are counted and not kept.
+/// Maximum size of a request body that is kept; of longer bodies only the length is.
 pub const KEPT_BYTES_MAX: usize = 4 << 20;
 
-/// The threads that client and upstream share.
+/// Returns the runtime whose threads client and upstream share.
 pub fn runtime() -> &'static Runtime {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
     RUNTIME.get_or_init(|| {
@@ -31,7 +31,7 @@ pub fn runtime() -> &'static Runtime {
     })
 }
 
-/// A server that answers as it is told.
+/// Server that sends scripted answers.
 #[derive(Debug)]
 pub struct Upstream {
     address: SocketAddr,
@@ -41,15 +41,15 @@ pub struct Upstream {
 #[derive(Debug, Default)]
 struct Shared {
     answers: Mutex<BTreeMap<String, Arc<Answer>>>,
-    /// Texts of request bodies that are refused, and the refusals.
+    /// Refusals by trial key: the text in request bodies that is refused, and the error response.
     refusals: Mutex<BTreeMap<String, (&'static str, Arc<Answer>)>>,
     seen: Mutex<BTreeMap<String, Vec<Seen>>>,
-    /// Bodies that are being sent.
+    /// Number of bodies that are being sent.
     open: AtomicUsize,
 }
 
 impl Upstream {
-    /// The one of this process.
+    /// Returns the shared upstream of this process.
     pub fn shared() -> &'static Self {
         static UPSTREAM: OnceLock<Upstream> = OnceLock::new();
         UPSTREAM.get_or_init(Self::start)
@@ -85,18 +85,18 @@ impl Upstream {
         self.address
     }
 
-    /// Answers this key so from now on, and forgets what it saw.
+    /// Sets the answer for a trial's key from now on, and forgets the key's recorded requests.
     pub fn expect(&self, key: &str, answer: Answer) {
         self.shared.answers.lock().unwrap().insert(key.to_owned(), Arc::new(answer));
         self.shared.seen.lock().unwrap().remove(key);
     }
 
-    /// Refuses requests of this key from now on as long as this text is in their bodies.
+    /// Refuses requests with this key from now on, if their bodies contain `text`.
     pub fn refuse(&self, key: &str, text: &'static str, refusal: Answer) {
         self.shared.refusals.lock().unwrap().insert(key.to_owned(), (text, Arc::new(refusal)));
     }
 
-    /// Returns the requests that came for this key.
+    /// Returns the requests that were received for this key.
     pub fn seen(&self, key: &str) -> Vec<Seen> {
         self.shared.seen.lock().unwrap().get(key).cloned().unwrap_or_default()
     }
@@ -107,14 +107,14 @@ impl Upstream {
     }
 }
 
-/// Names and values as text.
+/// Returns the names and values of the headers in a map.
 pub fn headers_of(map: &HeaderMap) -> Vec<Header> {
     let text =
         |value: &hyper::header::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
     map.iter().map(|(name, value)| (name.as_str().to_owned(), text(value))).collect()
 }
 
-/// The map of these headers.
+/// Returns a header map with these headers.
 pub fn map_of(headers: &[Header]) -> HeaderMap {
     let mut map = HeaderMap::new();
     for (name, value) in headers {

@@ -1,4 +1,4 @@
-//! The Worker in workerd, as it is deployed.
+//! Host: the Cloudflare Worker in workerd, as it is deployed.
 
 use std::panic::catch_unwind;
 
@@ -7,14 +7,13 @@ use serde_json::Value;
 
 use crate::{Got, Host, Trial, client};
 
-/// workerd with a Worker of one configuration.
+/// Running workerd with a Worker of one configuration.
 pub struct Worker {
     running: Running,
 }
 
 impl Worker {
-    /// Starts the Worker with this configuration. Returns an error if the start panics, as the
-    /// Worker's own tests want it.
+    /// Starts the Worker with this configuration. A panic during the start is returned as an error.
     pub fn new(config: &Value) -> Result<Self, String> {
         let config = config.to_string();
         let running = catch_unwind(|| Running::start_with(&[("CREOLE_CONFIG", &config)]));

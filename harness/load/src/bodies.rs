@@ -1,21 +1,22 @@
-//! Bodies of requests and answers: generated, the same in both dialects.
+//! Generated bodies of requests and answers, the same in both dialects.
 
 use bytes::Bytes;
 use serde_json::{Value, json};
 
 use crate::plan::{Dialect, Scenario};
 
-/// The first and the last word of every answer.
+/// First and last word of every answer.
 pub(crate) const FIRST: &str = "first-word";
 pub(crate) const LAST: &str = "last-word";
 
 const TOOLS: usize = 20;
 const TURNS: usize = 40;
-/// Source code, as agents read and write it: one in fifty characters is escaped in JSON.
+/// Source code for request bodies, as agents read and write it: one in fifty characters is escaped
+/// in JSON.
 const CODE: &str = "    let total = items.iter().map(|it| it.price * it.count).sum::<u64>();\n\
                     \tprintln!(\"{total} for {}\", items.len());\n";
 
-/// The request of a scenario, as a client of this dialect sends it.
+/// Returns the request of a scenario, in the client's dialect.
 pub(crate) fn request(scenario: Scenario, dialect: Dialect) -> Bytes {
     let text = format!("Say something. {}", scenario.marker());
     let mut messages = match scenario {
@@ -60,7 +61,7 @@ fn tool(dialect: Dialect, number: usize) -> Value {
     }
 }
 
-/// Calls and their results, as a coding agent leaves them behind.
+/// Returns tool calls and their results, like a coding agent's history.
 fn turns(dialect: Dialect) -> Vec<Value> {
     let first = json!({"role": "user", "content": "Find the bug in this program."});
     let mut messages = vec![first];
@@ -109,8 +110,8 @@ fn whole() -> Value {
     json!({"data": body.to_string()})
 }
 
-/// A chunk for every token, each after its pause: together they would cost less than they do in
-/// life.
+/// Returns the pieces of a streamed answer: a chunk for every token, each after a pause. Without
+/// pauses the chunks would cost less than in real use.
 fn stream(scenario: Scenario) -> Vec<Value> {
     let (count, pause) = (scenario.chunks(), scenario.pause_ms());
     let chunk = |delta: Value, finish: Value, usage: Value| {

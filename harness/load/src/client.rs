@@ -1,5 +1,5 @@
-//! A closed loop: so many clients, each with a connection of its own, each sending its next request
-//! when the last one is answered.
+//! Closed-loop load: a number of clients, each with a connection of its own, and each sending the
+//! next request when the last one is answered.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -17,10 +17,10 @@ use tokio::time::timeout;
 use crate::bodies::{self, FIRST, LAST};
 use crate::plan::{Scenario, Target};
 
-/// Longer than any answer takes that is worth waiting for.
+/// Maximum time to wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Times of one answer, from its request on.
+/// Times of one answer, measured from the sending of its request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sample {
     /// Time until the first word of the answer.
@@ -136,7 +136,7 @@ async fn connect(address: SocketAddr) -> Result<Connection> {
     Ok(sender)
 }
 
-/// Gives the demo model its answers.
+/// Sends the demo model its script of answers.
 pub(crate) async fn teach(upstream: SocketAddr) -> Result<()> {
     let mut sender = connect(upstream).await?;
     let request = Request::post("/demo/script")

@@ -1,6 +1,6 @@
-//! Processor time of another process, as Linux counts it: by nanoseconds, user and system, with
-//! threads that ended. `/proc` has it in hundredths of a second, which is a tenth of what four
-//! thousand chunks take.
+//! Processor time of another process, as Linux counts it in nanoseconds: user and system time,
+//! including ended threads. `/proc` counts in hundredths of a second, a tenth of the time of four
+//! thousand chunks.
 
 use std::time::Duration;
 

@@ -1,7 +1,8 @@
-//! The load generator of `cargo xtask load`, which starts what is measured and hands over a plan.
+//! Load generator of `cargo xtask load`, which starts the measured proxies and passes a plan to
+//! this program.
 //!
-//! A closed loop on hyper: proxies in turn, the same questions, the demo model behind all of them.
-//! Processor time is read from `/proc`, so this is for Linux.
+//! A closed loop on hyper sends the same requests to the proxies in turn, with the demo model
+//! behind all of them. Processor time is read from `/proc`, so this program needs Linux.
 #![forbid(unsafe_code)]
 
 mod bodies;

@@ -1,5 +1,5 @@
-//! The order of things: every proxy in turn, several rounds, so that what disturbs a machine for a
-//! while disturbs all of them.
+//! Order of the measurements: every proxy in turn, in several rounds, so that a temporary
+//! disturbance of the machine affects all proxies.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ use crate::plan::{Plan, Scenario, Target};
 pub(crate) struct Amount {
     pub(crate) rounds: usize,
     pub(crate) time: Duration,
-    /// Numbers of streams at once, in rising order.
+    /// Numbers of concurrent streams, in rising order.
     pub(crate) streams: Vec<usize>,
 }
 
@@ -29,10 +29,10 @@ pub(crate) struct Row {
     pub(crate) clients: usize,
     pub(crate) answers: usize,
     pub(crate) failed: usize,
-    /// Chunks of the upstream in these answers.
+    /// Number of upstream chunks in these answers.
     pub(crate) chunks: usize,
     pub(crate) seconds: f64,
-    /// Processor time of the proxy's process; 0 for the upstream itself.
+    /// Processor time of the proxy's process in seconds; 0 for the upstream itself.
     pub(crate) cpu_seconds: f64,
     pub(crate) first_ms: [f64; 2],
     pub(crate) whole_ms: [f64; 2],
@@ -43,12 +43,12 @@ impl Row {
         count(self.failed) > FAILED_MAX * count(self.answers)
     }
 
-    /// Milliseconds of processor time for each request.
+    /// Returns the processor time for each request, in milliseconds.
     pub(crate) fn cpu_per_request(&self) -> f64 {
         self.cpu_seconds * 1e3 / count(self.answers.max(1))
     }
 
-    /// Microseconds of processor time for each chunk.
+    /// Returns the processor time for each chunk, in microseconds.
     pub(crate) fn cpu_per_chunk(&self) -> f64 {
         self.cpu_seconds * 1e6 / count(self.chunks.max(1))
     }
@@ -63,18 +63,18 @@ pub(crate) fn count(number: usize) -> f64 {
     number as f64
 }
 
-/// Clients at once where the proxy is to be busy.
+/// Number of concurrent clients in measurements that keep the proxy busy.
 pub(crate) const BUSY: usize = 8;
-/// Streams at once where chunks are counted.
+/// Number of concurrent streams in measurements of the time for a chunk.
 pub(crate) const STREAMS: usize = 4;
-/// Number of turns in a round, each with one answer for each stream. The kernel's part of a chunk
-/// depends on what else wakes up, so few long turns differ more than many short ones.
+/// Number of turns in a round, each with one answer for each stream. The kernel's time for a chunk
+/// depends on other processes, so many short turns agree better than few long ones.
 const CHUNK_TURNS: usize = 4;
-/// A proxy that fails more often than this is not asked to carry more streams, and its other
+/// Maximum fraction of failed requests. A proxy above it gets no more streams, and its other
 /// figures do not count.
 const FAILED_MAX: f64 = 0.02;
 
-/// Measures everything, and says what it does on stderr.
+/// Runs all measurements, and reports the progress on stderr.
 pub(crate) async fn all(plan: &Plan, amount: &Amount) -> Result<Vec<Row>> {
     client::teach(plan.upstream).await?;
     for target in &plan.targets {
@@ -173,7 +173,7 @@ async fn one(
     })
 }
 
-/// The median and the 99th of a hundred, in milliseconds.
+/// Returns the median and the 99th percentile, in milliseconds.
 fn percentiles(mut times: Vec<Duration>) -> [f64; 2] {
     times.sort_unstable();
     let at = |hundredth: usize| {

@@ -1,4 +1,4 @@
-//! The table on the terminal, and the part of `docs/speed.md` below its mark.
+//! Tables of the results: on the terminal, and in the generated part of `docs/speed.md`.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::summary::{Metric, Results};
 
-/// The names that `cargo xtask load` gives, as far as something is said about them.
+/// Names of the proxies that the page discusses, as `cargo xtask load` assigns them.
 const ENVOY: &str = "Envoy";
 const DRAIN: &str = "Envoy, drain and emit";
 pub(crate) const CREOLE: &str = "Envoy, Creole";
@@ -71,7 +71,7 @@ pub(crate) fn table(results: &Results) -> Result<String> {
 pub(crate) const MARK: &str =
     "<!-- From here on, made by `cargo xtask load`: see harness/load/src/page.rs -->\n";
 
-/// The last part of the page.
+/// Returns the generated part of the page.
 pub(crate) fn page(results: &Results) -> Result<String> {
     let machine = &results.machine;
     let mut text = format!(
@@ -115,7 +115,7 @@ pub(crate) fn page(results: &Results) -> Result<String> {
     Ok(text)
 }
 
-/// Writes a ratio with about two significant figures, or one if it is small.
+/// Formats a ratio with about two significant figures, or one if the ratio is small.
 fn figures(ratio: f64) -> String {
     match ratio {
         ..0.095 => format!("{ratio:.2}"),
@@ -124,7 +124,7 @@ fn figures(ratio: f64) -> String {
     }
 }
 
-/// Claim that an issue asks for, its limit, and the measured value.
+/// Performance claim with its limit and the measured value.
 struct Bar {
     claim: &'static str,
     limit: String,

@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
-/// Processes that `cargo xtask load` started.
+/// Plan of a run: the processes that `cargo xtask load` started.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Plan {
-    /// The demo model behind all of them.
+    /// Address of the demo model, the upstream of all proxies.
     pub(crate) upstream: SocketAddr,
     /// Proxies in the order in which they are shown.
     pub(crate) targets: Vec<Target>,
@@ -30,9 +30,9 @@ pub(crate) struct Target {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Dialect {
-    /// Anthropic's Messages API.
+    /// Dialect of Anthropic's Messages API.
     Messages,
-    /// OpenAI's Chat Completions.
+    /// Dialect of OpenAI's Chat Completions.
     Chat,
 }
 
@@ -53,19 +53,19 @@ impl Dialect {
     }
 }
 
-/// Kind of request and answer.
+/// Kind of request and answer that is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Scenario {
-    /// A short question, a short whole answer.
+    /// Scenario: a short question, and a short answer without streaming.
     Small,
-    /// A coding agent's request of 100 kB, a short whole answer.
+    /// Scenario: a coding agent's request of 100 kB, and a short answer without streaming.
     Agent,
-    /// Many chunks, one at a time.
+    /// Scenario: a stream of many chunks, one at a time.
     Chunks,
-    /// A short stream: how long its first word takes.
+    /// Scenario: a short stream, for the time until its first word.
     First,
-    /// Few chunks with long pauses, for many streams at once.
+    /// Scenario: a stream of few chunks with long pauses, for many concurrent streams.
     Sweep,
 }
 
@@ -73,7 +73,7 @@ impl Scenario {
     pub(crate) const ALL: [Self; 5] =
         [Self::Small, Self::Agent, Self::Chunks, Self::First, Self::Sweep];
 
-    /// The words in the request that choose the answer.
+    /// Returns the text in the request by which the demo model chooses the answer.
     pub(crate) fn marker(self) -> &'static str {
         match self {
             Self::Small => "load-small",
@@ -98,7 +98,7 @@ impl Scenario {
         }
     }
 
-    /// The pause before each piece but the first.
+    /// Returns the pause before each chunk but the first, in milliseconds.
     pub(crate) fn pause_ms(self) -> u64 {
         match self {
             Self::Small | Self::Agent | Self::First => 0,

@@ -1,4 +1,4 @@
-//! The plots, as SVG.
+//! Plots of the results, as SVG files.
 
 use std::fs;
 use std::path::Path;
@@ -26,7 +26,7 @@ pub(crate) fn all(results: &Results, folder: &Path) -> Result<()> {
     lines(results, &folder.join("chunks.svg"), title, Row::cpu_per_chunk)
 }
 
-/// The errors of a drawing name types that cannot be passed on.
+/// Converts an error of the drawing library to text, because its type cannot be passed on.
 fn drawn<T, E: std::fmt::Display>(result: std::result::Result<T, E>) -> Result<T> {
     result.map_err(|error| anyhow!("drawing: {error}"))
 }
@@ -35,7 +35,7 @@ fn color(index: usize) -> PaletteColor<Palette99> {
     Palette99::pick(index)
 }
 
-/// Processor time of each proxy as ratios, on a logarithmic scale.
+/// Draws each proxy's processor time as a ratio, on a logarithmic scale.
 fn bars(results: &Results, path: &Path) -> Result<()> {
     const METRICS: [(Metric, &str); 3] = [
         (Metric::CpuSmall, "short request"),
@@ -94,7 +94,7 @@ fn bars(results: &Results, path: &Path) -> Result<()> {
     drawn(area.present())
 }
 
-/// The mark beside a name in the legend.
+/// Draws the coloured mark beside a name in the legend.
 fn patch((x, y): (i32, i32), index: usize) -> Rectangle<(i32, i32)> {
     let corners = [(x, y.saturating_sub(5)), (x.saturating_add(12), y.saturating_add(5))];
     Rectangle::new(corners, color(index).filled())
@@ -104,7 +104,7 @@ fn ratio_label(ratio: f64) -> String {
     format!("{ratio}x")
 }
 
-/// A figure of each proxy by the number of streams, both on logarithmic scales.
+/// Draws a figure of each proxy by the number of streams, both on logarithmic scales.
 fn lines(results: &Results, path: &Path, title: &str, figure: fn(&Row) -> f64) -> Result<()> {
     let area = SVGBackend::new(path, SIZE).into_drawing_area();
     drawn(area.fill(&WHITE))?;

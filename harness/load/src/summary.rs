@@ -1,4 +1,4 @@
-//! Medians over the turns, and ratios of what was measured in the same turn.
+//! Summary of the measurements: medians over the turns, and ratios of results from the same turn.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::measure::{BUSY, Row, STREAMS};
 use crate::plan::Scenario;
 
-/// Results that a run leaves behind.
+/// Results of a run, as stored in a file.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Results {
     pub(crate) machine: Machine,
@@ -22,7 +22,8 @@ pub(crate) struct Results {
 pub(crate) struct Machine {
     pub(crate) processor: String,
     pub(crate) cores: usize,
-    /// Processes that wanted to run in the minute before: other work, if it is not far below 1.
+    /// Load average of the minute before the run. If it is not far below 1, other work disturbed
+    /// the measurements.
     pub(crate) load: String,
 }
 
@@ -49,12 +50,12 @@ pub(crate) enum Metric {
     CpuAgent,
     /// Processor time of a chunk, in microseconds.
     CpuChunk,
-    /// Short requests in a second.
+    /// Number of short requests per second.
     Rate,
-    /// Milliseconds until a short request is answered.
+    /// Time until a short request is answered, in milliseconds.
     Whole,
     Whole99,
-    /// Milliseconds until a stream's first word.
+    /// Time until a stream's first word, in milliseconds.
     First,
     First99,
 }
@@ -78,7 +79,7 @@ impl Metric {
 }
 
 impl Results {
-    /// A figure in each turn, as far as it counts.
+    /// Returns a figure of a proxy for each turn, without turns in which the figure does not count.
     fn turns(&self, target: &str, metric: Metric) -> BTreeMap<usize, f64> {
         let own = self.rows.iter().filter(|row| row.target == target);
         own.filter_map(|row| Some((row.turn, metric.of(row)?))).collect()
@@ -90,17 +91,17 @@ impl Results {
         counts.min().unwrap_or_default()
     }
 
-    /// The median of a figure; none if the proxy was not measured.
+    /// Returns the median of a figure; `None` if the proxy was not measured.
     pub(crate) fn median(&self, target: &str, metric: Metric) -> Option<f64> {
         median(self.turns(target, metric).into_values().collect())
     }
 
-    /// The median of the ratios of each turn.
+    /// Returns the median, over all turns, of the ratio between two proxies.
     pub(crate) fn ratio(&self, target: &str, to: &str, metric: Metric) -> Option<f64> {
         self.compare(target, to, metric, |a, b| a / b)
     }
 
-    /// The median of the differences of each turn.
+    /// Returns the median, over all turns, of the difference between two proxies.
     pub(crate) fn added(&self, target: &str, to: &str, metric: Metric) -> Option<f64> {
         self.compare(target, to, metric, |a, b| a - b)
     }
@@ -117,7 +118,7 @@ impl Results {
         median(both.collect())
     }
 
-    /// Returns the loops of one proxy with more and more streams.
+    /// Returns the results of one proxy with rising numbers of streams.
     pub(crate) fn sweep<'a>(&'a self, target: &'a str) -> impl Iterator<Item = &'a Row> {
         let own = self.rows.iter().filter(move |row| row.target == target);
         own.filter(|row| row.scenario == Scenario::Sweep && row.answers > 0)

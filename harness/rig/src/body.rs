@@ -1,9 +1,9 @@
-//! A body that is written while it is read.
+//! HTTP body that is written while it is read.
 //!
-//! Like `Channel` of `http-body-util`, which loses the last frame once in a million bodies (0.1.5):
-//! its reader looks for a frame, finds none, and then finds that the writer has gone, who wrote the
-//! frame in between. Here the end is seen in the place where frames are seen, so it comes after
-//! them.
+//! This type replaces `Channel` of `http-body-util`, which loses the last frame once in a million
+//! bodies (0.1.5): its reader looks for a frame, finds none, and then finds that the writer is
+//! dropped, although the writer sent a frame in between. Here the end travels in the same queue as
+//! the frames, so it always comes after them.
 
 use std::error::Error;
 use std::pin::Pin;
@@ -18,28 +18,29 @@ use tokio::sync::mpsc;
 /// Reason why a body breaks off.
 pub type Failure = Box<dyn Error + Send + Sync>;
 
-/// Reason that a writer gives when it ends a body badly. Set before its frames end, read after.
+/// Reason that a writer gives for breaking off a body. Set before the writer is dropped, and read
+/// after the last frame.
 type Reason = Arc<Mutex<Option<Failure>>>;
 
-/// The reader's side.
+/// Reading side of the body.
 #[derive(Debug)]
 pub struct Written {
     frames: mpsc::Receiver<Frame<Bytes>>,
     reason: Reason,
 }
 
-/// The writer's side. Dropping it ends the body well.
+/// Writing side of the body. Dropping the writer ends the body normally.
 #[derive(Debug)]
 pub struct Writer {
     frames: mpsc::Sender<Frame<Bytes>>,
     reason: Reason,
 }
 
-/// The reader has gone.
+/// Error: the reader of the body was dropped.
 #[derive(Debug)]
 pub struct Gone;
 
-/// A body of which so many frames may wait.
+/// Returns the two sides of a body. At most `frames` frames may wait for the reader.
 #[must_use]
 pub fn written(frames: usize) -> (Writer, Written) {
     let (sender, receiver) = mpsc::channel(frames);
@@ -61,7 +62,7 @@ impl Writer {
         self.send(Frame::trailers(trailers)).await
     }
 
-    /// Breaks the body off behind what was sent.
+    /// Breaks the body off after the frames that were sent.
     pub fn abort(self, reason: Failure) {
         *self.reason.lock().unwrap() = Some(reason);
     }

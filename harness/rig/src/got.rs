@@ -1,4 +1,4 @@
-//! A whole response, and how to read one.
+//! Complete responses, and functions that read them.
 
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
@@ -8,13 +8,13 @@ use serde_json::Value;
 
 use crate::soon;
 
-/// A whole response.
+/// Response with its complete body.
 #[derive(Debug)]
 pub struct Got {
     pub status: StatusCode,
     pub headers: HeaderMap,
     pub body: String,
-    /// The body ended as HTTP says it should.
+    /// True if the body ended as HTTP requires.
     pub complete: bool,
 }
 
@@ -29,7 +29,7 @@ impl Got {
         self.headers.get(name).map_or("", |value| value.to_str().unwrap())
     }
 
-    /// Checks for an error of the Messages API.
+    /// Checks that the response is an error of the Messages API.
     #[track_caller]
     pub fn assert_error(&self, status: u16, kind: &str, message: &str) {
         assert_eq!(self.status.as_u16(), status, "{self:?}");
@@ -57,7 +57,7 @@ pub async fn read(response: Response<Incoming>) -> Got {
     Got { status: head.status, headers: head.headers, body, complete }
 }
 
-/// Reads on until `text` has come.
+/// Reads the body until `text` has arrived.
 pub async fn read_until(response: &mut Response<Incoming>, seen: &mut String, text: &str) {
     while !seen.contains(text) {
         let frame = soon(text, response.body_mut().frame()).await;

@@ -1,4 +1,4 @@
-//! A model server that takes images as data alone, with pictures beside it.
+//! Upstream whose model accepts images only as data, together with a server for the images.
 
 use std::time::Duration;
 
@@ -8,16 +8,16 @@ use serde_json::json;
 
 use crate::{COMPLETION, Out, Upstream};
 
-/// A picture.
+/// Bytes of the test image.
 pub const PICTURE: &[u8] = b"\x89PNG\r\n\x1a\n01234567";
 
-/// The picture as a model server gets it.
+/// Test image as a data URL, as the model server gets it.
 pub const PICTURE_URL: &str = "data:image/png;base64,iVBORw0KGgowMTIzNDU2Nw==";
 
-/// Signature that no log may contain.
+/// Signature in an image URL, which no log may contain.
 pub const SIGNATURE: &str = "s1gn4ture";
 
-/// Paths of pictures that do not come, with what the client is told.
+/// Paths of images that cannot be fetched, each with the reason that the client is told.
 pub const MISSING_IMAGES: [(&str, &str); 6] = [
     ("/gone.png", "its server answered with status 404"),
     ("/page.png", "it is no JPEG, PNG, GIF or WebP"),
@@ -27,7 +27,7 @@ pub const MISSING_IMAGES: [(&str, &str); 6] = [
     ("/round.png", "its server sends readers elsewhere"),
 ];
 
-/// The configuration in which pictures may be fetched from there.
+/// Returns the configuration in which images may be fetched from this upstream.
 #[must_use]
 pub fn images_config(upstream: &Upstream) -> String {
     json!({
@@ -37,8 +37,8 @@ pub fn images_config(upstream: &Upstream) -> String {
     .to_string()
 }
 
-/// A request of the Messages API with the pictures at these URLs. `is_old`: the assistant has
-/// answered them.
+/// Returns a request of the Messages API with the images at these URLs. With `is_old`, the
+/// assistant has already answered them.
 #[must_use]
 pub fn image_messages(urls: &[String], is_old: bool) -> String {
     let mut content: Vec<_> = urls
@@ -55,13 +55,13 @@ pub fn image_messages(urls: &[String], is_old: bool) -> String {
 }
 
 impl Upstream {
-    /// The URL of a picture.
+    /// Returns the URL of an image.
     #[must_use]
     pub fn image(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
 
-    /// Starts an upstream that serves the pictures of this file.
+    /// Starts an upstream that also serves the images of this file.
     pub async fn with_images() -> Self {
         Self::start_with_headers(|asked, out| {
             let path = asked.path.split('?').next().unwrap().to_owned();

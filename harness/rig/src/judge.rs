@@ -1,4 +1,4 @@
-//! An upstream with two models: one answers with a tool call, the other judges it.
+//! Upstream with two models: one answers with a tool call, the other judges that call.
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -6,16 +6,17 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::{EVENT_STREAM, Out, Upstream, nobody};
 
-/// The configuration in which the model `guard` judges.
+/// Settings in which the model `guard` judges tool calls.
 pub const JUDGE: &str =
     r#"{"safeguards": {"model": "guard", "timeout_ms": 20000}, "ping_interval_ms": 100}"#;
 
-/// A model whose call has a command of so many bytes, all of which the judge is shown.
+/// Name of a model whose tool call has a command of `LONG_BYTES` bytes, all of which the judge
+/// gets.
 pub const LONG: &str = "long";
 pub const LONG_BYTES: usize = 60_000;
 
-/// Configurations whose judge gives no verdict, with the word for it: nobody is there, or it takes
-/// too long.
+/// Returns configurations whose judge gives no verdict, each with the expected outcome: the judge's
+/// server is down (`error`), or too slow (`timeout`).
 pub async fn failing_judges(upstream: &str) -> [(String, &'static str); 2] {
     let down = format!(
         r#"{{"upstreams": {{"main": {{"url": "{upstream}"}}, "guard": {{"url": "{}", "key": "none"}}}},
@@ -28,7 +29,7 @@ pub async fn failing_judges(upstream: &str) -> [(String, &'static str); 2] {
     [(down, "error"), (slow, "timeout")]
 }
 
-/// A request of the Messages API that asks for verdicts.
+/// Returns a request of the Messages API that asks for verdicts on tool calls.
 #[must_use]
 pub fn judged_messages(stream: bool) -> String {
     json!({
@@ -40,15 +41,15 @@ pub fn judged_messages(stream: bool) -> String {
     .to_string()
 }
 
-/// `guard`, which was asked and has not answered.
+/// Pending request to the judge model `guard`.
 pub struct Judge {
-    /// Id by which the judge knows the call.
+    /// Id of the tool call in the judge's request.
     id: String,
     out: Out,
 }
 
 impl Judge {
-    /// Answers with a verdict on the call.
+    /// Sends a verdict on the call as the judge's answer.
     pub async fn say(&mut self, outcome: &str) {
         let entry =
             json!({"id": self.id, "explanation": "I say so", "rule": "", "verdict": outcome});
@@ -59,7 +60,7 @@ impl Judge {
     }
 }
 
-/// The value of `safeguard_results` that a client got, for its one call.
+/// Returns the value of `safeguard_results` in a client's answer, for its only call.
 #[must_use]
 pub fn judged(body: &str) -> Value {
     let message = match body.split("event: message_delta\ndata: ").nth(1) {

@@ -1,5 +1,5 @@
-//! Parts that the tests of several hosts share: a scripted upstream, whole responses, and the texts
-//! that go between them.
+//! Parts that the tests of several hosts share: a scripted upstream, complete responses, and sample
+//! bodies.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -30,18 +30,19 @@ pub use judge::{JUDGE, Judge, LONG, LONG_BYTES, failing_judges, judged, judged_m
 pub use upstream::{Out, Received, Upstream, nobody};
 pub use vision::{Eyes, PNG, failing_vision, seen_messages, vision};
 
-/// Longer than anything takes here, even on a busy machine; a test that waits this long has failed.
+/// Timeout longer than any step takes, even on a busy machine; a test that waits this long has
+/// failed.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub const EVENT_STREAM: &str = "text/event-stream";
 
-/// A whole answer.
+/// Body of a complete Chat Completions answer.
 pub const COMPLETION: &str = r#"{"id":"c1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Hi there"},"finish_reason":"stop"}],"usage":{"prompt_tokens":9,"completion_tokens":4,"total_tokens":13}}"#;
 
-/// Events with which a stream ends well.
+/// Last events of a stream that ends normally.
 pub const FINISH: &str = "data: {\"id\":\"c1\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: {\"id\":\"c1\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\"choices\":[],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":4,\"total_tokens\":13}}\n\ndata: [DONE]\n\n";
 
-/// Waits for `future`, but not for ever.
+/// Waits for `future`, and panics after a timeout.
 pub async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
     match tokio::time::timeout(PATIENCE, future).await {
         Ok(value) => value,
@@ -49,7 +50,7 @@ pub async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
     }
 }
 
-/// Waits until `condition` holds.
+/// Waits until `condition` holds, and panics after a timeout.
 pub async fn until(what: &str, condition: impl Fn() -> bool) {
     let since = Instant::now();
     while !condition() {
@@ -58,7 +59,7 @@ pub async fn until(what: &str, condition: impl Fn() -> bool) {
     }
 }
 
-/// A request of the Messages API.
+/// Returns a request of the Messages API.
 #[must_use]
 pub fn messages(stream: bool) -> String {
     format!(
@@ -66,7 +67,7 @@ pub fn messages(stream: bool) -> String {
     )
 }
 
-/// A chunk with text.
+/// Returns a chunk of a stream with this text.
 #[must_use]
 pub fn chunk(text: &str) -> Bytes {
     let delta = json!({"role": "assistant", "content": text});
@@ -78,7 +79,7 @@ pub fn chunk(text: &str) -> Bytes {
     Bytes::from(format!("data: {chunk}\n\n"))
 }
 
-/// [`FINISH`], to be sent.
+/// Returns [`FINISH`] as bytes.
 #[must_use]
 pub fn finish() -> Bytes {
     Bytes::from_static(FINISH.as_bytes())

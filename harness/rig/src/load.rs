@@ -1,4 +1,5 @@
-//! Many streams at once, cut on either side at any moment. None may be stuck.
+//! Load test with many concurrent streams, some cut by the upstream and some by the client at
+//! various moments. No stream may hang.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -9,13 +10,13 @@ use hyper::body::Incoming;
 
 use crate::{EVENT_STREAM, Upstream, chunk, finish, soon};
 
-/// Number of streams at once, in one wave.
+/// Number of concurrent streams in one wave.
 pub const STREAMS: usize = 500;
 const PIECES: u64 = 40;
-/// Time that a stream waits for the others before its first piece.
+/// Time that each stream waits before its first chunk, so that all streams run at the same time.
 const GATHERING: Duration = Duration::from_millis(1500);
 
-/// A number that is different for each stream, and the same in each run.
+/// Returns a pseudo-random number, different for each stream, but the same in each run.
 fn scattered(index: usize, salt: u64) -> u64 {
     let mut number = (index as u64 ^ (salt << 32)).wrapping_add(0x9e37_79b9_7f4a_7c15);
     for shift in [30, 27, 31] {
@@ -24,7 +25,7 @@ fn scattered(index: usize, salt: u64) -> u64 {
     number >> 8
 }
 
-/// An upstream that cuts every third stream somewhere.
+/// Starts an upstream that cuts every third stream at some chunk.
 pub async fn upstream() -> Upstream {
     let count = AtomicUsize::new(0);
     Upstream::start(move |_, mut out| {
@@ -50,7 +51,7 @@ pub async fn upstream() -> Upstream {
     .await
 }
 
-/// Numbers of the streams of one wave, by how they ended for their clients.
+/// Numbers of streams in one wave, by how the streams ended for their clients.
 #[derive(Debug, Default)]
 pub struct Ends {
     complete: AtomicUsize,
@@ -60,8 +61,8 @@ pub struct Ends {
 }
 
 impl Ends {
-    /// Counts how a stream ends, which `read` finds out. Every third client leaves before, at the
-    /// latest so long after all are there.
+    /// Counts how a stream ends, as `read` reports. Every third client disconnects early: while it
+    /// connects, or within `leaves_within_ms` after all streams run.
     pub async fn count<'e>(
         &'e self,
         index: usize,
@@ -79,7 +80,8 @@ impl Ends {
         end.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Reads an answer to its end, which must be one that tells the client what happened.
+    /// Reads an answer to its end, and returns the counter for this kind of end. Panics if the
+    /// client is not told how the answer ended.
     pub async fn read(&self, response: &mut Response<Incoming>) -> &AtomicUsize {
         if response.status() != 200 {
             assert_eq!(response.status(), 502);
@@ -97,7 +99,7 @@ impl Ends {
         &self.error_event
     }
 
-    /// Every stream has ended, and in each of the ways in which many must have.
+    /// Checks that every stream has ended, with many streams in each expected kind of end.
     pub fn check(&self) {
         let count = |end: &AtomicUsize| end.load(Ordering::SeqCst);
         let many = [&self.complete, &self.error_event, &self.left].map(count);

@@ -1,4 +1,4 @@
-//! A scripted upstream, over HTTP/1 and HTTP/2.
+//! Scripted upstream over HTTP/1 and HTTP/2.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -31,10 +31,10 @@ pub struct Received {
     pub body: String,
 }
 
-/// A body of the upstream, which a test writes into. Dropping it ends the body well.
+/// Body of an upstream's response, which a test writes. Dropping the writer ends the body normally.
 pub type Out = Writer;
 
-/// Counts the bodies that are being sent.
+/// Guard that counts the bodies that are being sent.
 struct Counted {
     body: Written,
     open: Arc<AtomicUsize>,
@@ -58,23 +58,24 @@ impl Body for Counted {
     }
 }
 
-/// A scripted upstream.
+/// Running upstream with a script.
 #[derive(Clone)]
 pub struct Upstream {
     pub address: SocketAddr,
     pub asked: Arc<Mutex<Vec<Received>>>,
-    /// Bodies that are being sent.
+    /// Number of bodies that are being sent.
     pub open: Arc<AtomicUsize>,
-    /// The most of them at once.
+    /// Maximum number of bodies that were sent at the same time.
     pub peak: Arc<AtomicUsize>,
-    /// Connections that were accepted.
+    /// Number of accepted connections.
     pub connections: Arc<AtomicUsize>,
 }
 
 type Script = dyn Fn(Received, Out) -> (u16, HeaderMap) + Send + Sync;
 
 impl Upstream {
-    /// `script` gets each request and a body to write into, and says status and content type.
+    /// Starts an upstream. For each request, `script` gets the request and a body to write, and
+    /// returns status and content type.
     pub async fn start<F>(script: F) -> Self
     where
         F: Fn(Received, Out) -> (u16, &'static str) + Send + Sync + 'static,
@@ -90,7 +91,7 @@ impl Upstream {
         Self::run(Some(tls), with_headers(script)).await
     }
 
-    /// `script` says status and headers.
+    /// Starts an upstream whose `script` returns the status and all headers of each response.
     pub async fn start_with_headers<F>(script: F) -> Self
     where
         F: Fn(Received, Out) -> (u16, HeaderMap) + Send + Sync + 'static,
@@ -176,7 +177,8 @@ impl Upstream {
         .await
     }
 
-    /// Starts an upstream that refuses each of these members of a request, one after the other.
+    /// Starts an upstream that refuses requests with any of these members. The error names the
+    /// first refused member.
     pub async fn refusing(names: &'static [&'static str]) -> Self {
         Self::start(move |asked, mut out| {
             let has = |name: &&&str| asked.body.contains(&format!("\"{name}\""));
@@ -228,7 +230,7 @@ where
     })
 }
 
-/// An address where nobody listens.
+/// Returns the address of a port on which no server listens.
 pub async fn nobody() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     format!("http://{}/v1", listener.local_addr().unwrap())

@@ -1,4 +1,4 @@
-//! An upstream with two models: one sees nothing, and the other describes images.
+//! Upstream with two models: one cannot see images, and the other describes them.
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -6,10 +6,10 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::{COMPLETION, EVENT_STREAM, Out, Upstream, chunk, finish, nobody};
 
-/// An image, which is too small to be one.
+/// Base64 start of a PNG file, used as an image.
 pub const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB";
 
-/// The configuration in which the model `eyes` describes images.
+/// Returns the configuration in which the model `eyes` describes images.
 #[must_use]
 pub fn vision(upstream: &str) -> String {
     with_vision(upstream, r#"{"model": "eyes", "timeout_ms": 20000}"#)
@@ -22,8 +22,8 @@ fn with_vision(upstream: &str, vision: &str) -> String {
     )
 }
 
-/// Configurations whose model describes nothing, with the word for it: nobody is there, or it takes
-/// too long.
+/// Returns configurations whose vision model gives no description, each with the expected outcome:
+/// its server is down (`error`), or too slow (`timeout`).
 pub async fn failing_vision(upstream: &str) -> [(String, &'static str); 2] {
     let down = format!(
         r#"{{"upstreams": {{"main": {{"url": "{upstream}", "key": "none",
@@ -34,7 +34,7 @@ pub async fn failing_vision(upstream: &str) -> [(String, &'static str); 2] {
     [(down, "error"), (with_vision(upstream, r#"{"model": "eyes", "timeout_ms": 200}"#), "timeout")]
 }
 
-/// A request of the Messages API with two images.
+/// Returns a request of the Messages API with two images.
 #[must_use]
 pub fn seen_messages(stream: bool) -> String {
     let image = |data: &str| json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}});
@@ -47,11 +47,11 @@ pub fn seen_messages(stream: bool) -> String {
     .to_string()
 }
 
-/// `eyes`, which was asked and has not answered.
+/// Pending request to the vision model `eyes`.
 pub struct Eyes(Out);
 
 impl Eyes {
-    /// Answers with a description.
+    /// Sends a description as the model's answer.
     pub async fn say(&mut self, description: &str) {
         let message = json!({"role": "assistant", "content": description});
         let answer = json!({"choices": [{"message": message, "finish_reason": "stop"}],

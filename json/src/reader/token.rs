@@ -1,11 +1,12 @@
-//! Tokens: strings, numbers and the three words.
+//! Reading of tokens: strings, numbers and the keywords `true`, `false` and `null`.
 
 use super::Reader;
 use crate::scan::{Specials, code_point_escape, is_short_escape, short_string};
 use crate::{Error, Str};
 
 impl<'a> Reader<'a> {
-    /// Reads the string that begins here. Names and most values are short and have no escapes.
+    /// Reads the string at the current position. The fast path is for short strings without
+    /// escapes, as most names and values are.
     #[inline]
     pub(super) fn string_token(&mut self) -> Result<Str<'a>, Error> {
         let start = self.at.saturating_add(1);

@@ -1,4 +1,4 @@
-//! The answer to the client.
+//! Answer to the client, written through `wasi:http`.
 
 use creole::Head;
 use wasip2::http::types::{OutgoingBody, OutgoingResponse, ResponseOutparam};
@@ -6,12 +6,12 @@ use wasip2::io::streams::OutputStream;
 
 use crate::{headers, streams};
 
-/// The client is gone.
+/// Error: the client has disconnected.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gone;
 
-/// An answer whose head is sent. Dropped before [`Answer::finish`], it breaks off, and the client
-/// sees that.
+/// Answer whose head was sent. Dropping it before [`Answer::finish`] breaks the body off, which the
+/// client sees.
 #[derive(Debug)]
 pub(crate) struct Answer {
     // In this order: the host wants a body's stream to be dropped before the body.
@@ -20,7 +20,7 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// Sends the head.
+    /// Sends the head of the answer.
     pub(crate) fn start(out: ResponseOutparam, head: &Head) -> Result<Self, Gone> {
         let response = OutgoingResponse::new(headers::fields(&head.headers));
         let _ = response.set_status_code(head.status);
@@ -31,17 +31,17 @@ impl Answer {
         Ok(Self { stream, body })
     }
 
-    /// Sends bytes, as fast as the client takes them.
+    /// Sends bytes, as fast as the client reads them.
     pub(crate) fn write(&self, bytes: &[u8]) -> Result<(), Gone> {
         streams::write_all(&self.stream, bytes).map_err(|_| Gone)
     }
 
-    /// Returns the stream, for bytes that pass untouched.
+    /// Returns the output stream, for bytes that pass through unchanged.
     pub(crate) fn stream(&self) -> &OutputStream {
         &self.stream
     }
 
-    /// Ends the answer, which is complete.
+    /// Ends an answer that is complete.
     pub(crate) fn finish(self) {
         let Self { stream, body } = self;
         let _ = stream.flush();
@@ -50,7 +50,7 @@ impl Answer {
     }
 }
 
-/// Sends an answer that is known as a whole.
+/// Sends a whole answer: head and complete body.
 pub(crate) fn whole(out: ResponseOutparam, head: &Head, body: &[u8]) {
     let mut head = head.clone();
     head.headers.push(("content-length".to_owned(), body.len().to_string()));

@@ -1,4 +1,5 @@
-//! Unix milliseconds that never go back: the wall clock, read once, and the monotonic one since.
+//! Clock in Unix milliseconds that never goes back: the wall clock is read once, and the monotonic
+//! clock measures the time since.
 
 use creole::Millis;
 use wasip2::clocks::{monotonic_clock, wall_clock};
@@ -9,7 +10,7 @@ const NANOS: u64 = 1_000_000;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     unix: Millis,
-    /// The monotonic clock at that time, in nanoseconds.
+    /// Reading of the monotonic clock at the moment `unix`, in nanoseconds.
     nanos: u64,
 }
 
@@ -28,8 +29,8 @@ impl Clock {
         self.unix.saturating_add(since / NANOS)
     }
 
-    /// Returns a pollable that is ready a millisecond after `at`: `now` is rounded down, and a
-    /// timer that comes too early would be set again at once.
+    /// Returns a pollable that is ready a millisecond after `at`. `now` is rounded down, so a timer
+    /// for `at` itself would fire too early and be set again.
     pub(crate) fn timer(&self, at: Millis) -> Pollable {
         let after = at.saturating_sub(self.unix).saturating_add(1);
         let nanos = self.nanos.saturating_add(after.saturating_mul(NANOS));

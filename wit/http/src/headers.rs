@@ -1,10 +1,11 @@
-//! Headers between `wasi:http` and the exchange, which wants texts with names in lower case.
+//! Conversion of headers between `wasi:http` and the exchange, which uses texts with names in lower
+//! case.
 
 use creole::{Header, PassedHead};
 use wasip2::http::types::Fields;
 
-/// Reads fields of `wasi:http` as the exchange wants them. A value that is not UTF-8 is of no use
-/// to it.
+/// Converts fields of `wasi:http` to the exchange's header list. Values that are not UTF-8 are left
+/// out.
 pub(crate) fn list(fields: &Fields) -> Vec<Header> {
     let text = |(name, value): (String, Vec<u8>)| {
         Some((name.to_ascii_lowercase(), String::from_utf8(value).ok()?))
@@ -12,8 +13,8 @@ pub(crate) fn list(fields: &Fields) -> Vec<Header> {
     fields.entries().into_iter().filter_map(text).collect()
 }
 
-/// Makes fields as `wasi:http` wants them. What the host does not take (it owns `host` and
-/// `transfer-encoding`) is left out, because a message without that header is worth more than none.
+/// Converts a header list to fields of `wasi:http`. Headers that the host rejects (such as `host`
+/// and `transfer-encoding`, which the host sets) are left out, rather than failing the message.
 pub(crate) fn fields(list: &[Header]) -> Fields {
     let fields = Fields::new();
     for (name, value) in list {
@@ -22,17 +23,17 @@ pub(crate) fn fields(list: &[Header]) -> Fields {
     fields
 }
 
-/// Returns the names and values of headers.
+/// Returns the names and values of the headers in a list.
 pub(crate) fn pairs(list: &[Header]) -> impl Iterator<Item = (&str, &str)> {
     list.iter().map(|(name, value)| (name.as_str(), value.as_str()))
 }
 
-/// Returns the values of `connection`.
+/// Returns the values of the header `connection`.
 pub(crate) fn connection(list: &[Header]) -> impl Iterator<Item = &str> {
     list.iter().filter(|(name, _)| name == "connection").map(|(_, value)| value.as_str())
 }
 
-/// Changes a head that passes.
+/// Removes and sets headers of a message that passes through untranslated.
 pub(crate) fn change(list: &mut Vec<Header>, PassedHead { remove, set }: PassedHead) {
     list.retain(|(name, _)| !remove.contains(name));
     list.extend(set);

@@ -1,10 +1,10 @@
 //! Creole as a `wasi:http` component: a server of component hosts calls it for each request, and it
 //! calls the upstream through the same host.
 //!
-//! A host gives every request an instance of its own, so there is no executor and no task in here:
-//! one function collects, translates, sends on and translates back, and waits in `wasi:io/poll`
-//! wherever something is not there yet. An answer is written as fast as the client takes it; while
-//! it cannot, the upstream is not read.
+//! A host gives every request an instance of its own, so no executor and no tasks are needed: one
+//! function collects, translates, sends on and translates back, and waits in `wasi:io/poll` where
+//! data is missing. An answer is written as fast as the client reads; while a write is blocked, the
+//! upstream is not read.
 //!
 //! ```text
 //! incoming-handler ─▶ service ─┬▶ upstream ─▶ outgoing-handler

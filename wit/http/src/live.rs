@@ -1,4 +1,4 @@
-//! An exchange while it lives: its clock, its waits, its client, and its line in the log.
+//! State of an exchange while it runs: clock, waits, client, and the line in the log.
 
 use std::mem;
 
@@ -19,23 +19,23 @@ pub(crate) struct Live {
     client: Client,
 }
 
-/// The part of its answer that the client has.
+/// State of the response to the client.
 #[derive(Debug)]
 enum Client {
-    /// The client has nothing: the head is held until the exchange gives it.
+    /// Response not started: the head is held until the exchange gives it.
     Waiting(ResponseOutparam),
-    /// The client has the head, and some of the body.
+    /// Response started: the client has the head, and some of the body.
     Reading(Answer),
-    /// The client has all that it will get.
+    /// Response over: the client has everything that it will get.
     Gone,
 }
 
-/// Reason why a wait is over.
+/// Reason why a wait ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Woken {
-    /// The pollable that was waited for is ready.
+    /// Reason: the pollable that was waited for is ready.
     Ready,
-    /// The exchange wants [`Exchange::handle_timeout`].
+    /// Reason: the time has come to call [`Exchange::handle_timeout`].
     Timeout,
 }
 
@@ -49,12 +49,12 @@ impl Live {
         Self { exchange, clock, request, client: Client::Waiting(out) }
     }
 
-    /// Returns true if the exchange has ended, or nobody wants its answer.
+    /// Returns true if the exchange has ended, or the client is gone.
     pub(crate) fn is_over(&self) -> bool {
         self.exchange.is_ended() || matches!(self.client, Client::Gone)
     }
 
-    /// Waits until `what` is ready, or the exchange wants to be told the time.
+    /// Waits until `what` is ready, or the exchange's next timeout has come.
     pub(crate) fn wait(&self, what: &Pollable) -> Woken {
         let Some(at) = self.exchange.poll_timeout() else {
             what.block();
@@ -73,20 +73,20 @@ impl Live {
         !poll::poll(&[&body.subscribe(), &end]).contains(&0)
     }
 
-    /// Tells the exchange the time. It may have ended then.
+    /// Reports the current time to the exchange, which may end the exchange.
     pub(crate) fn handle_timeout(&mut self) {
         self.exchange.handle_timeout(self.clock.now());
         self.give();
     }
 
-    /// Tells the exchange that its call failed.
+    /// Reports to the exchange that its call failed.
     pub(crate) fn fail(&mut self, failure: Failure) {
         self.exchange.handle_failure(failure, self.clock.now());
         self.give();
     }
 
-    /// Gives the client what is due. An exchange that has ended before its head was asked for has a
-    /// whole answer in place of it.
+    /// Sends the client the bytes that are ready. Sends no head if the exchange has already ended,
+    /// because `Live::finish` then sends a whole answer.
     pub(crate) fn give(&mut self) {
         let answer = match mem::replace(&mut self.client, Client::Gone) {
             Client::Waiting(out) => {
@@ -110,7 +110,7 @@ impl Live {
         }
     }
 
-    /// Gives the client the end of its answer. Where the exchange has not ended, the answer breaks
+    /// Sends the client the end of its answer. If the exchange has not ended, the answer breaks
     /// off.
     pub(crate) fn finish(&mut self) {
         match mem::replace(&mut self.client, Client::Gone) {
@@ -123,8 +123,8 @@ impl Live {
         }
     }
 
-    /// Takes the place for the response, for an answer that is not the exchange's; nothing if an
-    /// answer was begun.
+    /// Returns the handle for the response, for an answer that the exchange does not write; `None`
+    /// if an answer was begun.
     pub(crate) fn take_out(&mut self) -> Option<ResponseOutparam> {
         match mem::replace(&mut self.client, Client::Gone) {
             Client::Waiting(out) => Some(out),
@@ -132,7 +132,7 @@ impl Live {
         }
     }
 
-    /// Writes the line of the log.
+    /// Writes the exchange's line in the log.
     pub(crate) fn log(&self) {
         let (report, log) = (self.exchange.report(), self.exchange.config().settings.log);
         if let Some(line) =

@@ -1,5 +1,5 @@
-//! Requests that are not Creole's: `/v1/*` goes to the first upstream as it is, with that
-//! upstream's key; nothing else is served.
+//! Pass-through of requests that Creole does not translate: `/v1/*` goes unchanged to the first
+//! upstream, with that upstream's key.
 
 use creole::{Failure, Head, Header, PassedHead};
 use wasip2::http::types::{IncomingResponse, Method, ResponseOutparam};
@@ -11,7 +11,7 @@ use crate::live::Live;
 use crate::streams;
 use crate::upstream::{self, Asked, Body, Piece};
 
-/// State of the rest of the client's body.
+/// State of the unread part of the client's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rest {
     Nothing,
@@ -62,7 +62,8 @@ pub(crate) fn pass(
     Rest::Nothing
 }
 
-/// Gives the client the upstream's answer. One that breaks off breaks off there too.
+/// Sends the upstream's answer to the client. If the upstream's body breaks off, the client's
+/// breaks off at the same byte.
 fn give(response: &IncomingResponse, out: ResponseOutparam) {
     let mut list = headers::list(&response.headers());
     let change = PassedHead::of_answer(headers::connection(&list));

@@ -1,5 +1,5 @@
-//! The service of a request: it is collected, translated and sent on, and its answer is translated
-//! on the way back.
+//! Handling of one request: the body is collected, translated and sent on, and the answer is
+//! translated on the way back.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::live::{Live, Woken};
 use crate::pass::{self, Rest};
 use crate::upstream::{self, Asked, Body, Piece};
 
-/// Time for which a refused body is still read, in milliseconds.
+/// Time for which the body of a refused request is still read, in milliseconds.
 const DISCARD_MS: u64 = 2000;
 
 pub(crate) fn handle(request: &IncomingRequest, out: ResponseOutparam) {
@@ -64,8 +64,8 @@ pub(crate) fn handle(request: &IncomingRequest, out: ResponseOutparam) {
     }
 }
 
-/// Returns why a request is not answered: a web page of another host may have sent it. Where
-/// clients have no keys, the host may be one of this machine, whose address the component does not
+/// Returns the reason to refuse a request that a web page of another host may have sent, or `None`.
+/// Without client keys the host may be a developer's machine, whose address the component does not
 /// know.
 fn foreign(live: &Live, request: &IncomingRequest, head: &[Header]) -> Option<&'static str> {
     if !live.exchange.config().client_keys.is_empty() {
@@ -76,8 +76,8 @@ fn foreign(live: &Live, request: &IncomingRequest, head: &[Header]) -> Option<&'
     callers.refuse(request.authority().as_deref(), head)
 }
 
-/// Answers a request if the configuration cannot be read. The operator reads the reason in the log;
-/// a client only that there is one.
+/// Answers a request when the configuration cannot be read. The log gets the reason; the client
+/// only learns that the configuration is invalid.
 fn misconfigured(reason: &str, seed: u128, out: ResponseOutparam) {
     let mut line = Vec::new();
     let mut json = Writer::new(&mut line);
@@ -87,9 +87,8 @@ fn misconfigured(reason: &str, seed: u128, out: ResponseOutparam) {
     answer::whole(out, &reply.head, &reply.body);
 }
 
-/// Calls upstreams until the exchange wants none any more. The first call goes to the model;
-/// another one to a model that refused something, without that, or to the judge of the answer's
-/// tool calls.
+/// Calls upstreams until the exchange needs no more calls. The first call goes to the model. Later
+/// calls retry without a refused feature, or ask a judge about the answer's tool calls.
 fn translate(live: &mut Live, body: &InputStream) -> Rest {
     let collected = match collect(live, body) {
         Ok(collected) => collected,
@@ -112,7 +111,7 @@ fn translate(live: &mut Live, body: &InputStream) -> Rest {
     Rest::Nothing
 }
 
-/// Sends a call, and translates its answer.
+/// Sends a call, and translates the response.
 fn send(live: &mut Live, call: Call) {
     let Some(target) = live.exchange.config().upstreams.get(&call.upstream).cloned() else {
         return live.fail(Failure::NoRoute);
@@ -166,8 +165,8 @@ fn collect(live: &Live, stream: &InputStream) -> Result<Vec<u8>, Failure> {
     }
 }
 
-/// Reads the rest of a body whose client has its answer, which a server that closes meanwhile can
-/// destroy.
+/// Reads and discards the rest of a request body whose client already has its answer. A server that
+/// closes the connection meanwhile can destroy that answer.
 fn discard(live: &Live, stream: &InputStream) {
     let mut left = live.exchange.config().settings.discarded_bytes_max();
     let until = live.clock.timer(live.clock.now().saturating_add(DISCARD_MS));
@@ -184,7 +183,8 @@ fn discard(live: &Live, stream: &InputStream) {
     }
 }
 
-/// Translates an answer as it comes, until it is over, or another call is due.
+/// Translates an upstream's response as it arrives, until the response is over or another call is
+/// due.
 fn respond(live: &mut Live, response: &IncomingResponse) {
     let list = headers::list(&response.headers());
     live.exchange.handle_call_head(response.status(), &list, live.clock.now());
@@ -199,7 +199,7 @@ fn respond(live: &mut Live, response: &IncomingResponse) {
     }
 }
 
-/// Handles the next event: a piece of the upstream, its end, or a timeout.
+/// Handles the next event: a chunk from the upstream, the end of the upstream's body, or a timeout.
 fn next(live: &mut Live, stream: &InputStream) {
     loop {
         let now = live.clock.now();

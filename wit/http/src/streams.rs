@@ -1,18 +1,18 @@
-//! Bytes into streams of the host, as fast as the other side takes them.
+//! Writing to the host's streams, as fast as the receiver reads.
 
 use wasip2::io::streams::{InputStream, OutputStream, StreamError};
 
-/// Most bytes that are read at once.
+/// Maximum number of bytes in one read.
 pub(crate) const PIECE_BYTES_MAX: u64 = 64 << 10;
 
-/// A stream did not end as it should: the one that is read, or the one that is written to.
+/// Error: the input or the output stream did not end as it should.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Broken {
     From,
     To,
 }
 
-/// Writes as much as there is room for, and gives the rest.
+/// Writes as many bytes as the stream accepts now, and returns the bytes left over.
 pub(crate) fn write_some<'b>(to: &OutputStream, bytes: &'b [u8]) -> Result<&'b [u8], Broken> {
     let room = usize::try_from(to.check_write().map_err(|_| Broken::To)?).unwrap_or(usize::MAX);
     let (now, later) = bytes.split_at_checked(room).unwrap_or((bytes, &[]));
@@ -22,7 +22,7 @@ pub(crate) fn write_some<'b>(to: &OutputStream, bytes: &'b [u8]) -> Result<&'b [
     Ok(later)
 }
 
-/// Writes everything.
+/// Writes all bytes, waiting where the stream is full.
 pub(crate) fn write_all(to: &OutputStream, mut bytes: &[u8]) -> Result<(), Broken> {
     while !bytes.is_empty() {
         let later = write_some(to, bytes)?;
@@ -34,7 +34,7 @@ pub(crate) fn write_all(to: &OutputStream, mut bytes: &[u8]) -> Result<(), Broke
     Ok(())
 }
 
-/// Moves everything from one stream to another.
+/// Copies everything from one stream to another.
 pub(crate) fn splice(from: &InputStream, to: &OutputStream) -> Result<(), Broken> {
     loop {
         match from.blocking_read(PIECE_BYTES_MAX) {

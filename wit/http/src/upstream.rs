@@ -1,4 +1,4 @@
-//! Requests to upstreams.
+//! Outgoing requests to upstreams.
 
 use creole::config::{Address, Upstream};
 use creole::{Failure, Header, Unreachable};
@@ -13,12 +13,12 @@ use crate::live::{Live, Woken};
 use crate::streams::PIECE_BYTES_MAX;
 use crate::{headers, streams};
 
-/// Time for an address to accept a connection. The exchange's own timeout also covers the time
-/// until the model starts to answer and is much longer.
+/// Maximum time for an address to accept a connection, in nanoseconds. The exchange's own timeout
+/// also covers the time until the model starts to answer and is much longer.
 const CONNECT_TIMEOUT_NS: u64 = 10_000_000_000;
 
-/// Time by which the host's own timeouts are longer than those of the exchange, so that they do not
-/// come first.
+/// Margin by which the host's timeouts exceed those of the exchange, in milliseconds, so that the
+/// exchange's timeouts come first.
 const LONGER_MS: u64 = 60_000;
 
 const NANOS: u64 = 1_000_000;
@@ -27,21 +27,21 @@ const NANOS: u64 = 1_000_000;
 #[derive(Debug)]
 pub(crate) enum Asked {
     Answered(IncomingResponse),
-    /// There is no answer: this failure is what the client gets.
+    /// Failure without a response: the client gets this error.
     Failed(Failure),
-    /// The exchange gave up, and has what the client gets, or does without; or the client is gone.
+    /// Request given up: the exchange has an answer or goes on without one, or the client is gone.
     GivenUp,
 }
 
-/// The body of a request.
+/// Body of an outgoing request.
 pub(crate) enum Body<'a> {
     None,
     Bytes(&'a [u8]),
-    /// The bytes of a stream that were read, and the rest of the stream.
+    /// Body passed through: the bytes already read, and the stream with the rest.
     Stream(&'a [u8], &'a InputStream),
 }
 
-/// Sends a request and waits for the head of its answer.
+/// Sends a request and waits for the head of the response.
 pub(crate) fn ask(
     live: &mut Live,
     upstream: &Upstream,
@@ -98,19 +98,19 @@ fn options(live: &Live) -> RequestOptions {
     options
 }
 
-/// Reason why a body was not sent to its end.
+/// Reason why a request body was not sent to its end.
 enum Unsent {
-    /// The client broke off its own body.
+    /// Reason: the client broke off its own body.
     Incomplete,
-    /// The client paused too long in its own body.
+    /// Reason: the client paused for too long in its own body.
     TooSlow,
-    /// The upstream takes no more of the body.
+    /// Reason: the upstream accepts no more of the body.
     Broken,
-    /// The exchange gave up.
+    /// Reason: the exchange gave up the request.
     GivenUp,
 }
 
-/// Writes a body.
+/// Writes a request body to the upstream.
 fn send(live: &mut Live, stream: &OutputStream, body: &Body<'_>) -> Result<(), Unsent> {
     let (mut bytes, rest) = match body {
         Body::None => (&[][..], None),
@@ -141,7 +141,7 @@ fn send(live: &mut Live, stream: &OutputStream, body: &Body<'_>) -> Result<(), U
     stream.flush().map_err(|_| Unsent::Broken)
 }
 
-/// Waits for the head.
+/// Waits for the head of the upstream's response.
 fn head(live: &mut Live, answer: &FutureIncomingResponse) -> Asked {
     let ready = answer.subscribe();
     loop {
@@ -160,7 +160,7 @@ fn head(live: &mut Live, answer: &FutureIncomingResponse) -> Asked {
     }
 }
 
-/// The next piece of a body that has come.
+/// Result of reading a body that is still arriving.
 pub(crate) enum Piece {
     Bytes(Vec<u8>),
     NotYet,
@@ -176,8 +176,8 @@ pub(crate) fn read(stream: &InputStream) -> Piece {
     }
 }
 
-/// Returns the failure that stands for an error of the host, without addresses or names: clients
-/// read this.
+/// Returns the failure that corresponds to an error code of the host, without addresses or names,
+/// because clients read the failure.
 fn failure(error: &ErrorCode) -> Failure {
     let reason = match error {
         ErrorCode::DnsTimeout | ErrorCode::DnsError(_) => Unreachable::NoName,

@@ -1,4 +1,5 @@
-//! Reactions of a real Claude Code to bad arguments, without and with mending.
+//! Test of a real Claude Code with bad tool arguments: its reactions with and without Creole's
+//! repair of arguments.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +9,7 @@ use anyhow::Result;
 use super::{Client, claude_code, install};
 use crate::catalog;
 
-/// Runs the script with this gateway, by `each`.
+/// Runs the test script with this gateway. `each` runs the command and counts its tests.
 pub(crate) fn test(gateway: &Path, each: impl FnOnce(&mut Command) -> Result<()>) -> Result<()> {
     let client = catalog::read::<Client>("claude-code")?;
     let program = claude_code()?;

@@ -1,5 +1,5 @@
-//! Check that the guards prevent failures: the newest SDK for Python against a host without guards,
-//! where failures must happen, and against one with guards, where they must not.
+//! Check that Creole's guards prevent failures, with the newest Python SDK. Failures must happen
+//! with a host without guards, and must not with guards.
 
 use std::process::Command;
 
@@ -13,11 +13,11 @@ use crate::hosts::Host;
 use crate::run;
 use crate::workspace;
 
-/// The client whose installation is used.
+/// Folder of the client whose installed SDK is used.
 const SDK: &str = "python-sdk-2";
 
-/// Configurations without guards, and with them; for Envoy, also one that writes from a timer. A
-/// client's own patience outlasts these times.
+/// Returns configurations: without guards, with guards, and for Envoy also with writing from a
+/// timer. Their timeouts are shorter than the client's own timeout.
 fn configurations(host: Host) -> Vec<Value> {
     let on = json!({
         "guards": {"tool_turns_max": 9}, "first_byte_timeout_ms": 500, "stall_timeout_ms": 500
@@ -32,7 +32,7 @@ fn configurations(host: Host) -> Vec<Value> {
     if matches!(host, Host::Envoy) { vec![off, on, deferred] } else { vec![off, on] }
 }
 
-/// Runs the script against this host, by `each`.
+/// Runs the test script against this host. `each` runs the command and counts its tests.
 pub(crate) fn test(host: Host, each: impl FnOnce(&mut Command) -> Result<()>) -> Result<()> {
     let mut children = Children::new(Stop::shared()?);
     let client = catalog::read::<Client>(SDK)?;

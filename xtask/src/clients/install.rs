@@ -1,5 +1,5 @@
-//! Installs a client below `.creole/clients`: npm packages by `package-lock.json`, Python packages
-//! by `requirements.txt`, which pins every one of them.
+//! Installation of a client below `.creole/clients`: npm packages by `package-lock.json`, Python
+//! packages by `requirements.txt` with pinned versions.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -15,13 +15,14 @@ use crate::workspace::{self, step};
 const NPM_FILES: [&str; 2] = ["package.json", "package-lock.json"];
 const REQUIREMENTS: &str = "requirements.txt";
 
-/// Installs what is missing of a client.
+/// Installs the missing packages of a client.
 pub(super) fn install(client: &Client) -> Result<()> {
     let rebuild = client.rebuild.as_deref();
     locked(&client.name, &client.sources(), &client.installed(), rebuild)
 }
 
-/// Installs what lock files name and is missing. A copy of them says what an installation holds.
+/// Installs the packages of the lock files, unless they are installed already. A copy of the lock
+/// files records what an installation contains.
 pub(crate) fn locked(
     name: &str,
     sources: &Path,
@@ -100,8 +101,8 @@ fn node_from_pypi(folder: &Path) -> Option<PathBuf> {
     nodes.find(|node| node.is_dir())
 }
 
-/// Returns the program that runs the script: `node`, or for Python the client's own interpreter if
-/// it has one.
+/// Returns the program that runs the client's script: `node`, or for Python the client's own
+/// interpreter if it has one.
 pub(super) fn program(client: &Client) -> PathBuf {
     let own = client.installed().join("python/bin/python");
     match Path::new(&client.main).extension() {
@@ -111,7 +112,7 @@ pub(super) fn program(client: &Client) -> PathBuf {
     }
 }
 
-/// `PATH` with an installation's own programs first, such as a Node from PyPI.
+/// Returns `PATH` with an installation's own programs first, such as a Node from PyPI.
 pub(super) fn path(folder: &Path) -> Result<OsString> {
     let inherited = std::env::var_os("PATH").unwrap_or_default();
     let own = folder.join("python/bin");

@@ -1,4 +1,4 @@
-//! A gateway's program with a real Claude Code: `creole launch`, and auto mode with a judge.
+//! Tests of the gateway with a real Claude Code: `creole launch`, and auto mode with a judge.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,12 +8,13 @@ use anyhow::Result;
 use super::{Client, claude_code, install};
 use crate::catalog;
 
-/// Runs the script of `creole launch` with this gateway, by `each`.
+/// Runs the script for `creole launch` with this gateway. `each` runs the command and counts its
+/// tests.
 pub(crate) fn test(gateway: &Path, each: impl FnOnce(&mut Command) -> Result<()>) -> Result<()> {
     run("launch.py", gateway, each)
 }
 
-/// Runs the script of auto mode.
+/// Runs the script for Claude Code's auto mode.
 pub(crate) fn auto_mode(
     gateway: &Path,
     each: impl FnOnce(&mut Command) -> Result<()>,

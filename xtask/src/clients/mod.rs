@@ -32,11 +32,11 @@ use crate::http::Url;
 use crate::run::{self, Serving};
 use crate::workspace::{self, step};
 
-/// The official SDKs, the newest and an older one of each language.
+/// Folders of the official SDKs: the newest and an older version for each language.
 pub(crate) const SDKS: &[&str] =
     &["python-sdk-2", "python-sdk-1", "typescript-sdk-1", "typescript-sdk-0"];
 
-/// The newest official SDK of each language, which are enough for an upstream that speaks
+/// Folders of the newest official SDK for each language, which suffice for an upstream that speaks
 /// Responses.
 pub(crate) const OVER_RESPONSES: &[&str] = &["python-sdk-2", "typescript-sdk-1"];
 
@@ -90,23 +90,23 @@ impl Protocol {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Client {
-    /// The name of its folder.
+    /// Name of the client's folder.
     #[serde(skip)]
     folder: String,
     /// Name of the client as people write it.
     name: String,
     /// Tier that decides when the client runs.
     tier: Tier,
-    /// The script, from its folder.
+    /// Path of the client's script, relative to its folder.
     main: String,
     /// Settings that a user of the client needs, in Markdown.
     needs: String,
-    /// An npm package that is compiled after the installation.
+    /// Name of an npm package that must be compiled after the installation.
     rebuild: Option<String>,
-    /// Creole's configuration for it.
+    /// Settings of Creole's configuration for this client.
     #[serde(default)]
     config: Map<String, Value>,
-    /// Whether the model is the local one instead of the demo model.
+    /// True if the client uses the real local model instead of the demo model.
     #[serde(default)]
     local: bool,
 }
@@ -128,14 +128,14 @@ impl Entry for Client {
 #[derive(Default)]
 struct Outcome {
     version: String,
-    /// The checks that passed, and those that did not.
+    /// Names of the checks that passed.
     checks: Vec<String>,
     failures: Vec<String>,
     passed: u64,
     failed: u64,
 }
 
-/// Runs the chosen clients on the chosen hosts; says whether all checks passed.
+/// Runs the chosen clients on the chosen hosts. Returns true if all checks passed.
 pub(crate) fn clients(options: &Options) -> Result<bool> {
     if options.table {
         return table::write().map(|()| true);
@@ -162,7 +162,7 @@ pub(crate) fn clients(options: &Options) -> Result<bool> {
     Ok(good)
 }
 
-/// Runs clients on one host; gives how many checks passed and failed.
+/// Runs clients on one host. Returns the numbers of passed and failed checks.
 pub(crate) fn run_on(host: Host, protocol: Protocol, names: &[String]) -> Result<(u64, u64)> {
     let chosen = catalog::chosen::<Client>(names)?;
     for client in &chosen {
@@ -200,7 +200,7 @@ pub(crate) fn run_on(host: Host, protocol: Protocol, names: &[String]) -> Result
     Ok((passed, failed))
 }
 
-/// A host that runs. It serves every client that wants the same configuration and model.
+/// Running host, shared by all clients with the same configuration and model.
 struct Up {
     config: Map<String, Value>,
     local: bool,
@@ -229,7 +229,7 @@ impl Up {
     }
 }
 
-/// Installs and starts a real model on this machine; gives the URL of its server.
+/// Installs and starts a real model on this machine. Returns the URL of its server.
 pub(crate) fn local_model(children: &mut Children) -> Result<Url> {
     let client = catalog::read::<Client>("local-model")?;
     install::install(&client)?;
@@ -243,14 +243,14 @@ pub(crate) fn local_model(children: &mut Children) -> Result<Url> {
     Url::parse(&url)
 }
 
-/// A Python with the newest official SDK.
+/// Returns a Python interpreter with the newest official SDK.
 pub(crate) fn python_with_sdk() -> Result<PathBuf> {
     let client = catalog::read::<Client>("python-sdk-2")?;
     install::install(&client)?;
     Ok(install::program(&client))
 }
 
-/// The program of Claude Code, which needs no Node.
+/// Returns the path of the native Claude Code program, which needs no Node.
 pub(crate) fn claude_code() -> Result<PathBuf> {
     let client = catalog::read::<Client>("claude-code")?;
     install::install(&client)?;
@@ -260,17 +260,17 @@ pub(crate) fn claude_code() -> Result<PathBuf> {
 }
 
 impl Client {
-    /// The folder with the script and the lock files.
+    /// Returns the folder with the script and the lock files.
     fn sources(&self) -> PathBuf {
         catalog::sources::<Self>().join(&self.folder)
     }
 
-    /// The folder with what was installed.
+    /// Returns the folder with the installed packages.
     fn installed(&self) -> PathBuf {
         workspace::own().join("clients").join(&self.folder)
     }
 
-    /// Runs the script, shows what it prints and reads it.
+    /// Runs the script, prints its output, and collects the results.
     fn run(&self, serving: &Serving) -> Result<Outcome> {
         let demo = &serving.upstream;
         let folder = self.installed();
@@ -298,7 +298,7 @@ impl Client {
 }
 
 impl Outcome {
-    /// Reads a line; says whether it is the last one.
+    /// Reads one line of the script's output. Returns true if it is the last line.
     fn read(&mut self, line: &str) -> bool {
         if let Some(version) = line.strip_prefix("version ") {
             // The name may have spaces and digits (n8n); a version begins with a digit.
@@ -320,7 +320,7 @@ impl Outcome {
     }
 }
 
-/// The name of a check, without the time that it took.
+/// Returns the name of a check, without its duration.
 fn claim(check: &str) -> String {
     let claim = check.trim().split(" (").next().unwrap_or_default();
     claim.replace('_', " ")

@@ -1,8 +1,8 @@
-//! Record of the runs: `harness/clients/runs.jsonl` has a line for the last run of each client, on
-//! each host, with a demo model that speaks one protocol.
+//! Record of the test runs of clients. `harness/clients/runs.jsonl` has a line for the last run of
+//! each client, on each host, with each protocol of the demo model.
 //!
-//! Each run leaves its result in `.creole/clients/results`; `cargo xtask clients --table` takes
-//! them over. No line is written by hand.
+//! Each run stores its result in `.creole/clients/results`; `cargo xtask clients --table` moves the
+//! results into the record. No line is written by hand.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,14 +19,14 @@ use crate::workspace;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Run {
-    /// The folder of the client.
+    /// Name of the client's folder.
     pub(super) client: String,
     pub(super) host: String,
     pub(super) protocol: String,
     pub(super) version: String,
-    /// The day, such as `2026-11-27`, of UTC.
+    /// Date of the run in UTC, such as `2026-11-27`.
     pub(super) date: String,
-    /// The checks, in the order in which they ran.
+    /// Names of the passed checks, in the order in which they ran.
     pub(super) passed: Vec<String>,
     pub(super) failed: Vec<String>,
 }
@@ -63,7 +63,7 @@ impl Run {
     }
 }
 
-/// Keeps the outcome of one client on one host, with a demo model that speaks this.
+/// Stores the outcome of one client on one host, with the protocol of the demo model.
 pub(super) fn keep(
     client: &Client,
     host: Host,
@@ -78,7 +78,7 @@ pub(super) fn keep(
     fs::write(&file, text + "\n").with_context(|| file.display().to_string())
 }
 
-/// Takes over what was kept since, and gives all runs.
+/// Merges stored results into the record, and returns all runs.
 pub(super) fn update() -> Result<Vec<Run>> {
     let mut kept = Vec::new();
     for file in fs::read_dir(results()).into_iter().flatten() {
@@ -96,7 +96,7 @@ pub(super) fn update() -> Result<Vec<Run>> {
     Ok(runs)
 }
 
-/// Reads all runs that were taken over into the record.
+/// Reads all runs in the record.
 pub(super) fn all() -> Result<Vec<Run>> {
     read(&path())
 }
@@ -107,7 +107,8 @@ fn read(path: &Path) -> Result<Vec<Run>> {
     text.lines().map(run).collect()
 }
 
-/// The later run of each client, host and protocol, in the order of these.
+/// Merges two lists of runs, and keeps the later run of each client, protocol and host. The result
+/// is sorted by these.
 pub(super) fn merged(known: Vec<Run>, kept: Vec<Run>) -> Vec<Run> {
     let mut runs = known;
     for run in kept {

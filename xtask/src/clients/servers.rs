@@ -1,5 +1,5 @@
-//! `cargo xtask clients --servers`: real model servers, with a tiny model whose answers are known,
-//! behind a host.
+//! `cargo xtask clients --servers`: tests with real model servers behind a host, using a tiny model
+//! whose answers are known.
 //!
 //! A server is a folder of `harness/real-servers` with a `server.json`; [`Server`] says what is in
 //! it. Its `serve.py` starts the server; `checks.py` asks the host with an official SDK and
@@ -25,47 +25,49 @@ use crate::{run, setup};
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Server {
-    /// The name of its folder.
+    /// Name of the server's folder.
     #[serde(skip)]
     folder: String,
     /// Name of the server as people write it.
     name: String,
     /// Tier that decides when the server is tested.
     tier: Tier,
-    /// Creole's profile for it.
+    /// Name of the server's profile in Creole's configuration.
     profile: String,
-    /// Flags of the profile that are different.
+    /// Flags that override those of the profile.
     #[serde(default)]
     overrides: Map<String, Value>,
-    /// The model's name there; `FOLDER` is the path of its folder.
+    /// Name of the model on this server; `FOLDER` stands for the path of the model's folder.
     #[serde(default = "tiny")]
     model: String,
-    /// The hosts in front of it.
+    /// Hosts that are tested in front of this server.
     hosts: Vec<Host>,
-    /// Members of a request after which the model never ends by itself.
+    /// Request fields that make the model generate without end.
     endless: Map<String, Value>,
-    /// Way to tell that the server computes. Only `checks.py` reads it.
+    /// Method of detecting that the server computes. Only `checks.py` reads it.
     #[serde(rename = "occupied")]
     _occupied: String,
-    /// Maximum number of tokens of a prompt and its answer. Only `checks.py` reads it.
+    /// Maximum number of tokens of a prompt and its answer together. Only `checks.py` reads it.
     #[serde(rename = "window", default)]
     _window: Option<u64>,
-    /// Abilities that the server lacks, by the check that shows it. Only `checks.py` reads them.
+    /// Abilities that the server lacks, by the name of the check that shows the lack. Only
+    /// `checks.py` reads them.
     #[serde(rename = "lacks", default)]
     _lacks: Map<String, Value>,
-    /// Abilities that cannot be judged of the server, by the check that would. Only `checks.py`
-    /// reads them.
+    /// Abilities that cannot be tested with this server, by the name of the skipped check. Only
+    /// `checks.py` reads them.
     #[serde(rename = "skips", default)]
     _skips: Map<String, Value>,
-    /// Members that are different where Creole speaks Responses with it; without them, it cannot.
+    /// Settings that differ when Creole uses the server's Responses API; `None` if the server lacks
+    /// this API.
     responses: Option<OverResponses>,
 }
 
-/// Members that differ for a server over Responses.
+/// Settings that differ when Creole uses the server's Responses API.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct OverResponses {
-    /// Flags of the profile in place of the others.
+    /// Profile flags that replace `Server::overrides`.
     #[serde(default)]
     overrides: Map<String, Value>,
     #[serde(rename = "lacks", default)]
@@ -91,7 +93,7 @@ fn tiny() -> String {
     "tiny".to_owned()
 }
 
-/// Runs the chosen servers, all of them even after a failure.
+/// Tests the chosen servers, all of them even after a failure. Returns true if all passed.
 pub(crate) fn servers(options: &Options) -> Result<bool> {
     let mut good = true;
     for server in catalog::chosen::<Server>(&options.names)? {
@@ -108,7 +110,7 @@ pub(crate) fn servers(options: &Options) -> Result<bool> {
     Ok(good)
 }
 
-/// Runs one server, by the name of its folder; `each` runs a command and counts its tests.
+/// Tests one server, by the name of its folder. `each` runs a command and counts its tests.
 pub(crate) fn test(
     folder: &str,
     protocol: Protocol,
@@ -122,7 +124,7 @@ fn sources() -> PathBuf {
 }
 
 impl Server {
-    /// Installs and starts it, and checks every host in front of it.
+    /// Installs and starts the server, and tests every host in front of it.
     fn check(
         &self,
         hosts: &[Host],
@@ -162,8 +164,8 @@ impl Server {
         if failed.is_empty() { Ok(()) } else { bail!("{}", failed.join("\n")) }
     }
 
-    /// Creole's configuration: the server, and once more as one whose model does not end by itself,
-    /// and which is told no stop sequences.
+    /// Returns Creole's configuration with the server as two upstreams: a normal one, and one whose
+    /// model never ends by itself and gets no stop sequences.
     fn config(&self, address: &str, protocol: Protocol) -> Value {
         let overrides = match (&self.responses, protocol) {
             (Some(responses), Protocol::Responses) => &responses.overrides,

@@ -1,4 +1,4 @@
-//! The table of `docs/clients.md`: what was run, from `record`.
+//! Table of client tests in `docs/clients.md`, generated from the record of runs.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -12,12 +12,12 @@ use crate::catalog;
 use crate::hosts::Host;
 use crate::workspace;
 
-/// The hosts of the table. The component is in it where it was run: its clients are those of the
-/// gateway.
+/// Hosts in the table. The component appears only where it was tested, since its clients are those
+/// of the gateway.
 const HOSTS: [Host; 4] = [Host::Envoy, Host::Gateway, Host::Worker, Host::Component];
 const PROTOCOLS: [Protocol; 2] = [Protocol::Openai, Protocol::Responses];
 
-/// Takes over the results of the runs since, and writes the page.
+/// Merges the results of recent runs into the record, and writes the page.
 pub(super) fn write() -> Result<()> {
     let (path, text) = page(&record::update()?)?;
     fs::write(&path, text).with_context(|| path.display().to_string())?;
@@ -49,7 +49,7 @@ fn write_row(rows: &mut String, client: &Client, runs: &[&Run]) -> Result<()> {
     Ok(())
 }
 
-/// The last run, whose version is the client's.
+/// Returns the latest run, whose client version the table shows.
 fn newest<'r>(runs: &[&'r Run]) -> Option<&'r Run> {
     runs.iter().copied().max_by(|one, other| one.date.cmp(&other.date))
 }
@@ -85,7 +85,7 @@ fn run_on<'r>(runs: &[&'r Run], host: Host, protocol: Protocol) -> Option<&'r Ru
     runs.iter().find(is_it).copied()
 }
 
-/// The part of `docs/clients.md` before it is written by hand.
+/// Mark in `docs/clients.md` that ends the part written by hand.
 const MARK: &str = "<!-- From here on, made by `cargo xtask clients --table`: see xtask/src/clients/table.rs -->\n";
 
 const HEAD: &str = "| client | version | `cargo xtask clients …` | over Chat Completions | over Responses | what it needs |

@@ -1,5 +1,4 @@
-//! Archives in which nothing depends on the machine or the time: the same files give the same
-//! bytes.
+//! Reproducible archives: the same files give the same bytes, on any machine at any time.
 
 use std::io::{Cursor, Write as _};
 
@@ -8,7 +7,7 @@ use flate2::{Compression, GzBuilder};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipWriter};
 
-/// A file in an archive.
+/// File to be put in an archive.
 pub(crate) struct File {
     /// Path of the file in the archive.
     pub(crate) path: String,
@@ -18,12 +17,12 @@ pub(crate) struct File {
 }
 
 impl File {
-    /// A text or data.
+    /// Returns a file that is not executable.
     pub(crate) fn plain(path: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Self {
         Self { path: path.into(), bytes: bytes.into(), runs: false }
     }
 
-    /// A program.
+    /// Returns an executable file.
     pub(crate) fn program(path: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Self {
         Self { path: path.into(), bytes: bytes.into(), runs: true }
     }
@@ -33,7 +32,7 @@ impl File {
     }
 }
 
-/// A tar archive, of 1970 and root.
+/// Returns a tar archive with all times at 1970 and all files owned by root.
 pub(crate) fn tar(files: &[File]) -> Result<Vec<u8>> {
     let mut archive = tar::Builder::new(Vec::new());
     for file in files {
@@ -48,14 +47,14 @@ pub(crate) fn tar(files: &[File]) -> Result<Vec<u8>> {
     Ok(archive.into_inner()?)
 }
 
-/// Compressed as well as gzip can.
+/// Compresses bytes with gzip, at the highest level.
 pub(crate) fn gzip(bytes: &[u8]) -> Result<Vec<u8>> {
     let mut packed = GzBuilder::new().mtime(0).write(Vec::new(), Compression::best());
     packed.write_all(bytes)?;
     Ok(packed.finish()?)
 }
 
-/// A zip archive, of 1980: it knows no earlier time.
+/// Returns a zip archive with all times at 1980, the earliest that zip supports.
 pub(crate) fn zip(files: &[File]) -> Result<Vec<u8>> {
     let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
     for file in files {

@@ -1,4 +1,4 @@
-//! The binary `creole` for every system, built on one Linux machine with zig as linker and C
+//! Build of the binary `creole` for every system, on one Linux machine, with zig as linker and C
 //! compiler.
 
 use std::fs;
@@ -12,14 +12,14 @@ use super::notices;
 use crate::setup;
 use crate::workspace::{self, step};
 
-/// The cargo profile that they are built with.
+/// Name of the cargo profile for released binaries.
 const PROFILE: &str = "dist";
 
 /// Target of a release: a system and a processor.
 pub(crate) struct Target {
     /// Name of the target in Rust.
     pub(crate) triple: &'static str,
-    /// The name of the file.
+    /// Name of the binary file.
     pub(crate) file: &'static str,
 }
 
@@ -49,7 +49,7 @@ The binary needs no other file. Put it anywhere in your PATH.
 /// Licence texts that come with every binary.
 pub(super) struct Documents {
     licence: String,
-    /// The licences of what it is made of.
+    /// Licences of the crates and other parts in the binary.
     notices: String,
 }
 
@@ -76,7 +76,7 @@ pub(super) fn archives(dist: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Packs a binary into an archive in a folder, and gives its path.
+/// Packs a binary into an archive in a folder, and returns the archive's path.
 pub(crate) fn archive_of(target: &Target, binary: &Path, folder: &Path) -> Result<PathBuf> {
     let path = folder.join(target.archive());
     step(&format!("writing {}", target.archive()), || {
@@ -87,7 +87,7 @@ pub(crate) fn archive_of(target: &Target, binary: &Path, folder: &Path) -> Resul
 }
 
 impl Target {
-    /// The target with this name.
+    /// Returns the target with this triple.
     pub(crate) fn of(triple: &str) -> Result<&'static Self> {
         let found = TARGETS.iter().find(|target| target.triple == triple);
         found.with_context(|| format!("there is no binary for {triple}"))
@@ -97,13 +97,14 @@ impl Target {
         self.triple.contains("windows")
     }
 
-    /// The name of the archive, without its ending; its only folder is called so, too.
+    /// Returns the name of the archive without its ending, which is also the name of its only
+    /// folder.
     pub(super) fn name(&self) -> String {
         format!("creole-{}-{}", env!("CARGO_PKG_VERSION"), self.triple)
     }
 
-    /// The oldest macOS that the binary runs on. It is Rust's own limit; zig alone would name
-    /// macOS 15.
+    /// Returns the oldest macOS version that the binary supports. It is Rust's own limit; zig's
+    /// default would be macOS 15.
     pub(super) fn oldest_macos(&self) -> Option<&'static str> {
         match self.triple {
             "x86_64-apple-darwin" => Some("10.12"),
@@ -122,7 +123,7 @@ impl Target {
         }
     }
 
-    /// The name of the archive.
+    /// Returns the file name of the archive.
     pub(super) fn archive(&self) -> String {
         self.name() + if self.is_windows() { ".zip" } else { ".tar.gz" }
     }
@@ -136,10 +137,10 @@ impl Target {
     }
 }
 
-/// The variable that names a folder of finished ones: `TRIPLE/creole`.
+/// Name of the environment variable with a folder of built binaries: `TRIPLE/creole`.
 pub(super) const FINISHED: &str = "CREOLE_BINARIES";
 
-/// The binary for a target: a finished one, else a new one.
+/// Returns the binary for a target: from the folder of built binaries if set, else newly built.
 pub(crate) fn built(target: &Target) -> Result<PathBuf> {
     if let Some(folder) = std::env::var_os(FINISHED) {
         let found = Path::new(&folder).join(target.triple).join(target.file);
@@ -149,7 +150,7 @@ pub(crate) fn built(target: &Target) -> Result<PathBuf> {
     build(target, &workspace::root(), &workspace::root().join("target"))
 }
 
-/// Builds the sources in `root`, into a folder of cargo.
+/// Builds the binary from the sources in `root`, with `folder` as cargo's target folder.
 pub(super) fn build(target: &Target, root: &Path, folder: &Path) -> Result<PathBuf> {
     setup::target(target.triple)?;
     let (zig, zigbuild) = setup::zig()?;

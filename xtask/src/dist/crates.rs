@@ -1,6 +1,6 @@
-//! The crates that are published, as archives in which cargo has put all that a registry gets.
+//! Archives of the published crates, packed by cargo as a registry receives them.
 //!
-//! What is published is every package of the workspace without `publish = false`.
+//! Every package of the workspace without `publish = false` is published.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,16 +10,16 @@ use cargo_metadata::Package;
 
 use crate::{setup, workspace};
 
-/// The packages that go to a registry. An empty list of registries is what `publish = false`
-/// becomes.
+/// Returns the packages that are published to a registry. Cargo represents `publish = false` as an
+/// empty list of registries.
 pub(super) fn published() -> Result<Vec<Package>> {
     let mut packages = workspace::packages()?;
     packages.retain(|package| package.publish.as_ref().is_none_or(|to| !to.is_empty()));
     Ok(packages)
 }
 
-/// Writes the archives into a folder. Each was built from what is in it, with the archives before
-/// it.
+/// Writes the archives into a folder. Cargo verifies each archive by building its contents with the
+/// archives before it.
 pub(crate) fn packages(folder: &Path) -> Result<Vec<PathBuf>> {
     fs::create_dir_all(folder)?;
     let published = published()?;
@@ -43,8 +43,8 @@ pub(crate) fn packages(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(written)
 }
 
-/// Removes what cargo unpacked of earlier archives: it takes a version that it has for the one that
-/// it needs.
+/// Removes the unpacked contents of earlier archives, because cargo would reuse an unpacked crate
+/// of the same version.
 fn forget(published: &[Package]) -> Result<()> {
     for registry in workspace::registries()?.iter().filter(|it| it.is_local) {
         for Package { name, version, .. } in published {

@@ -1,4 +1,4 @@
-//! Images as OCI layouts, made without a daemon.
+//! Container images as OCI layouts, made without a daemon.
 
 use std::fs;
 use std::path::Path;
@@ -11,16 +11,16 @@ use super::binaries::{self, Documents, Target};
 use super::digest;
 use crate::workspace;
 
-/// The name by which Istio and Envoy Gateway look for the module in an image.
+/// Name of the module's file in an image, where Istio and Envoy Gateway look for it.
 const MODULE_IN_IMAGE: &str = "plugin.wasm";
 
-/// The targets in the gateway's image, and how images call their processors.
+/// Targets in the gateway's image, each with the OCI name of its processor.
 const ARCHITECTURES: [(&str, &str); 2] =
     [("x86_64-unknown-linux-musl", "amd64"), ("aarch64-unknown-linux-musl", "arm64")];
 
 const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 
-/// An image of one layer with the module in it.
+/// Writes an image with one layer that contains the filter's module.
 pub(super) fn of_module(module: &[u8], folder: &Path) -> Result<()> {
     let mut layout = Layout::new(folder)?;
     let platform = json!({"architecture": "wasm", "os": "wasi"});
@@ -28,7 +28,8 @@ pub(super) fn of_module(module: &[u8], folder: &Path) -> Result<()> {
     layout.finish(image)
 }
 
-/// The gateway for both processors, with nothing else in it: the binary needs no other file.
+/// Writes the gateway's image for both processors. The image contains only the binary, which needs
+/// no other file.
 pub(super) fn of_gateway(folder: &Path) -> Result<()> {
     let documents = Documents::read()?;
     let mut layout = Layout::new(folder)?;
@@ -69,7 +70,7 @@ fn gateway() -> Value {
     })
 }
 
-/// A folder of blobs, which are named by their digests.
+/// OCI image layout: a folder of blobs that are named by their digests.
 struct Layout<'a> {
     folder: &'a Path,
 }
@@ -81,15 +82,15 @@ impl<'a> Layout<'a> {
         Ok(Self { folder })
     }
 
-    /// Writes a blob, and gives its descriptor.
+    /// Writes a blob, and returns its descriptor.
     fn blob(&mut self, kind: &str, bytes: &[u8]) -> Result<Value> {
         let digest = digest(bytes);
         fs::write(self.folder.join("blobs/sha256").join(&digest), bytes)?;
         Ok(json!({"mediaType": kind, "digest": format!("sha256:{digest}"), "size": bytes.len()}))
     }
 
-    /// An image of one layer, for one platform. The same files give the same bytes: no time, no
-    /// user.
+    /// Writes an image of one layer for one platform, and returns its descriptor. The same files
+    /// give the same bytes, because the image has no times and no users.
     fn image(&mut self, files: &[File], platform: &Value, config: &Value) -> Result<Value> {
         let archive = archive::tar(files)?;
         let layer = archive::gzip(&archive)?;
@@ -106,7 +107,7 @@ impl<'a> Layout<'a> {
         self.blob(kind, manifest.to_string().as_bytes())
     }
 
-    /// Names an image by the version, as the layout's only one.
+    /// Writes the layout's index with this image as its only entry, named by the version.
     fn finish(self, mut image: Value) -> Result<()> {
         let version = json!({"org.opencontainers.image.ref.name": env!("CARGO_PKG_VERSION")});
         if let Some(image) = image.as_object_mut() {

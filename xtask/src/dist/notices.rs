@@ -1,4 +1,4 @@
-//! The licences of what the binary is made of, whose texts have to come with it.
+//! Licence notices for the parts of the binary, whose licence texts must be distributed with it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -38,7 +38,7 @@ pub(super) fn text() -> Result<String> {
     Ok(all)
 }
 
-/// The files of a crate whose names begin as such files do.
+/// Returns the texts of a crate's licence files, which are recognized by their names.
 fn texts(package: &Package) -> Result<Vec<String>> {
     let folder = package.manifest_path.parent().context("a package's folder")?;
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! The npm packages: `creole`, which starts the program, and a package with the program for each
+//! Packages for npm: `creole`, which starts the program, and a package with the program for each
 //! platform.
 //!
 //! npm installs the one optional dependency that fits the machine, so nothing is downloaded at
@@ -17,10 +17,11 @@ use super::package::{Binary, Facts};
 
 const LAUNCHER: &str = include_str!("../../../gateway/npm/creole.js");
 
-/// The folder that every npm package is packed in.
+/// Name of the folder inside every npm package.
 const FOLDER: &str = "package";
 
-/// Writes the packages with these programs into a folder, and the one that starts them last.
+/// Writes the npm packages with these programs into a folder. The package that starts the program
+/// comes last.
 pub(crate) fn packages(binaries: &[Binary], facts: &Facts, folder: &Path) -> Result<Vec<PathBuf>> {
     fs::create_dir_all(folder)?;
     let mut written = Vec::new();
@@ -37,7 +38,8 @@ pub(crate) fn packages(binaries: &[Binary], facts: &Facts, folder: &Path) -> Res
     Ok(written)
 }
 
-/// The words of Node for a system and a processor: `process.platform`, `process.arch`.
+/// Returns Node's names for the system and processor of a target: `process.platform` and
+/// `process.arch`.
 fn words(target: &Target) -> [&'static str; 2] {
     let has = |word: &str| target.triple.contains(word);
     let cpu = if has("aarch64") { "arm64" } else { "x64" };
@@ -91,7 +93,7 @@ fn of_target(target: &Target, facts: &Facts) -> Map<String, Value> {
     manifest
 }
 
-/// Writes one package under the name that `npm pack` would give it.
+/// Writes one package under the file name that `npm pack` would use.
 fn package(
     manifest: &Map<String, Value>,
     readme: &str,

@@ -11,7 +11,7 @@ use super::binaries::{self, TARGETS, Target};
 use super::notices;
 use crate::workspace;
 
-/// The program for one target.
+/// Gateway's program for one target.
 pub(crate) struct Binary {
     pub(crate) target: &'static Target,
     pub(crate) path: PathBuf,
@@ -29,7 +29,7 @@ impl Binary {
     }
 }
 
-/// The target whose program runs on this machine.
+/// Returns the target of this machine.
 pub(crate) fn of_this_machine() -> Result<&'static Target> {
     let system = if OS == "macos" { "darwin" } else { OS };
     let fits = |target: &&Target| target.triple.starts_with(ARCH) && target.triple.contains(system);
@@ -43,11 +43,11 @@ pub(crate) struct Facts {
     pub(super) keywords: Vec<String>,
     pub(super) license: String,
     pub(super) license_text: String,
-    /// The licences of what the program is made of.
+    /// Licence notices for the parts of the program.
     pub(super) notices: String,
-    /// The page of the package, in Markdown.
+    /// Text of the package's page at the registry, in Markdown.
     pub(super) readme: String,
-    /// The address of the sources, once they have one.
+    /// URL of the source repository, if it is known.
     pub(super) repository: Option<String>,
 }
 
@@ -75,7 +75,7 @@ impl Facts {
     }
 }
 
-/// An empty folder for a test, and a program for each target in it.
+/// Creates an empty folder for a test, with a dummy program for each target.
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "tests")]
 pub(super) fn sample(test: &str) -> (PathBuf, Vec<Binary>) {

@@ -13,7 +13,7 @@ use super::{Options, folder};
 use crate::setup;
 use crate::workspace;
 
-/// Fails unless every file is the same as in `dist/`.
+/// Fails unless every rebuilt file is identical to the file in `dist/`.
 pub(crate) fn reproduce(options: &Options) -> Result<()> {
     let first = fs::read_to_string(folder().join("SHA256SUMS"));
     let first = first.context("`cargo xtask dist` makes what is compared")?;
@@ -27,7 +27,7 @@ pub(crate) fn reproduce(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Makes everything below a folder, and gives the checksums.
+/// Builds everything below a folder, and returns the checksums.
 fn again(options: &Options, scratch: &Path) -> Result<String> {
     // Deeper than this one.
     let root = scratch.join("in/another/folder");
@@ -52,8 +52,8 @@ fn again(options: &Options, scratch: &Path) -> Result<String> {
     Ok(fs::read_to_string(root.join("dist/SHA256SUMS"))?)
 }
 
-/// Copies what git knows of, as it is here. The crates name the commit that they are of, so the
-/// copy is a clone.
+/// Copies the files that git tracks, in their current state. The copy is a clone, because the
+/// crates contain the name of their commit.
 fn copy_sources(to: &Path) -> Result<()> {
     let from = workspace::root();
     setup::run(Command::new("git").args(["clone", "--quiet", "--shared"]).arg(&from).arg(to))?;
@@ -67,7 +67,7 @@ fn copy_sources(to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A line for each file that is not the same in two lists of checksums.
+/// Returns a line for each file that differs between two lists of checksums.
 fn differences(first: &str, second: &str) -> Vec<String> {
     let read = |text| -> BTreeMap<_, _> {
         let lines = str::lines(text).filter_map(|line| line.split_once("  "));

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use cargo_metadata::{DependencyKind, Metadata, NodeDep, Package, PackageId};
 use serde_json::{Value, json};
 
-/// The packages that are shipped, whose dependencies are.
+/// Names of the shipped packages. Their dependencies are shipped with them.
 const SHIPPED: [&str; 5] =
     ["creole-envoy", "creole-gateway", "creole-cloudflare", "creole-wit", "creole-wasi-http"];
 
@@ -32,7 +32,7 @@ pub(super) fn made_of<'a>(metadata: &'a Metadata, roots: &[&str]) -> Result<Vec<
     Ok(metadata.packages.iter().filter(|package| found.contains(&package.id)).collect())
 }
 
-/// The document.
+/// Returns the bill of materials as a CycloneDX document.
 pub(super) fn sbom(metadata: &Metadata) -> Result<Value> {
     let mut components = Vec::new();
     for Package { name, version, license, .. } in shipped(metadata)? {

@@ -1,7 +1,7 @@
-//! Wheels with the gateway, for PyPI, written from the binaries that are released everywhere else.
+//! Python wheels with the gateway for PyPI, made from the released binaries.
 //!
-//! maturin would compile them a second time, with other bytes. A wheel without Python code to
-//! compile is a zip archive with four small texts:
+//! maturin would compile the binaries a second time, with different bytes. A wheel without Python
+//! code to compile is a zip archive with four small texts:
 //! <https://packaging.python.org/en/latest/specifications/binary-distribution-format/>.
 
 use std::fs;
@@ -16,15 +16,15 @@ use super::archive::{self, File};
 use super::binaries::Target;
 use super::package::{Binary, Facts};
 
-/// The name `creole` is taken at PyPI.
+/// Name of the project at PyPI, where the name `creole` is taken.
 const PROJECT: &str = "creole-gateway";
 
-/// The project's name in the names of files.
+/// Form of the project's name in file names.
 const STEM: &str = "creole_gateway";
 
-/// The command `creole` is the binary itself. Tools that run a package without installing it, as
-/// `uvx creole-gateway` does, look for a command with the package's name: it is Python, which
-/// starts the binary.
+/// Console script of the wheel. The command `creole` is the binary itself. Tools that run a package
+/// without installing it, such as `uvx creole-gateway`, need a command with the package's name: a
+/// Python function that starts the binary.
 const ENTRY_POINTS: &str = "[console_scripts]\ncreole-gateway = creole_gateway:main\n";
 
 const MODULE: &str = include_str!("../../../gateway/python/creole_gateway/__init__.py");
@@ -44,8 +44,8 @@ pub(crate) fn wheels(binaries: &[Binary], facts: &Facts, folder: &Path) -> Resul
     Ok(written)
 }
 
-/// The platform tags of a target. The Linux programs are static, so they run with any C library:
-/// two kinds of tags say so.
+/// Returns the platform tags of a target. The Linux programs are static and run with any C library,
+/// so they get two kinds of tags.
 fn platforms(target: &Target) -> Result<String> {
     if let Some(oldest) = target.oldest_macos() {
         let cpu = if target.triple.starts_with("aarch64") { "arm64" } else { "x86_64" };
@@ -64,7 +64,8 @@ fn platforms(target: &Target) -> Result<String> {
     Ok(tags.to_owned())
 }
 
-/// The record comes last, with a line for itself that has no hash.
+/// Returns the bytes of one wheel. Its last file is the record with the hashes, which lists itself
+/// without a hash.
 fn wheel(name: &str, program: Vec<u8>, platforms: &str, facts: &Facts) -> Result<Vec<u8>> {
     let stem = format!("{STEM}-{}", facts.version);
     let info = |name: &str| format!("{stem}.dist-info/{name}");

@@ -1,4 +1,4 @@
-//! The `wasi:http` component in `wasmtime serve`.
+//! Host: the `wasi:http` component in `wasmtime serve`.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -9,7 +9,7 @@ use super::{Plan, Prepared, Started};
 use crate::children::Children;
 use crate::{build, setup};
 
-/// The files that are needed.
+/// Paths of the files that the host needs.
 pub(crate) struct Component {
     wasmtime: PathBuf,
     component: PathBuf,

@@ -1,4 +1,4 @@
-//! Envoy with the filter: `envoy/envoy.yaml` filled in.
+//! Host: Envoy with the filter, configured by the template `envoy/envoy.yaml`.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -13,7 +13,7 @@ use crate::children::Children;
 use crate::http::{self, Url};
 use crate::{build, setup, workspace};
 
-/// The files that are needed.
+/// Paths of the files that the host needs.
 pub(crate) struct Envoy {
     binary: PathBuf,
     filter: Option<PathBuf>,
@@ -25,7 +25,7 @@ pub(super) fn prepare() -> Result<Envoy> {
     Ok(Envoy { binary, filter: Some(filter) })
 }
 
-/// Envoy with another filter in place of Creole's, or with none.
+/// Returns Envoy with another filter in place of Creole's, or without a filter.
 pub(crate) fn instead(filter: Option<PathBuf>) -> Result<Envoy> {
     Ok(Envoy { binary: setup::envoy()?, filter })
 }
@@ -75,9 +75,9 @@ fn values(plan: &Plan, admin: SocketAddr, filter: &Path) -> Vec<(&'static str, S
     ]
 }
 
-/// The file of trusted authorities: `SSL_CERT_FILE`, as other programs read it (an authority of
-/// one's own, such as a company's proxy), else the roots of the system. Envoy's `system_root_certs`
-/// will not do: it refuses `auto_sni_san_validation` beside it.
+/// Returns the path of the trusted certificate authorities: `SSL_CERT_FILE` if set (for a private
+/// authority, such as a company's proxy), else the system's roots. Envoy's `system_root_certs`
+/// cannot be combined with `auto_sni_san_validation`.
 pub(crate) fn authorities() -> String {
     const PLACES: [&str; 3] = [
         "/etc/ssl/certs/ca-certificates.crt", // Debian, Ubuntu, Arch
@@ -90,7 +90,7 @@ pub(crate) fn authorities() -> String {
     })
 }
 
-/// The transport socket: JSON, which is YAML too.
+/// Returns Envoy's transport socket for an upstream, as JSON, which is also valid YAML.
 pub(crate) fn transport(upstream: &Url, authorities: &str) -> String {
     const TYPES: &str = "type.googleapis.com/envoy.extensions.transport_sockets";
     if !upstream.tls {
@@ -114,7 +114,7 @@ pub(crate) fn transport(upstream: &Url, authorities: &str) -> String {
     .to_string()
 }
 
-/// The template without Creole's part of it.
+/// Returns the template without Creole's filter.
 fn without_filter(template: &str) -> Result<String> {
     let parts = template.split_once("          - name: creole\n").and_then(|(before, rest)| {
         let router = rest.find("          - name: envoy.filters.http.router\n")?;
@@ -124,7 +124,7 @@ fn without_filter(template: &str) -> Result<String> {
     Ok(format!("{before}{after}"))
 }
 
-/// The template with each `{{NAME}}` replaced.
+/// Returns the template with each `{{NAME}}` replaced by its value.
 fn render(template: &str, values: &[(&str, String)]) -> Result<String> {
     let mut rendered = template.to_owned();
     for (name, value) in values {

@@ -1,4 +1,4 @@
-//! The native gateway.
+//! Host: the native gateway.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use super::{Plan, Prepared, Started};
 use crate::children::Children;
 use crate::workspace::{self, step};
 
-/// The files that are needed.
+/// Paths of the files that the host needs.
 pub(crate) struct Gateway {
     binary: PathBuf,
 }
@@ -28,7 +28,7 @@ pub(super) fn prepare() -> Result<Gateway> {
     Ok(Gateway { binary })
 }
 
-/// The binary `creole`: `CREOLE_GATEWAY` if that is set, else a new one.
+/// Returns the path of the binary `creole`: `CREOLE_GATEWAY` if set, else newly built.
 pub(crate) fn binary() -> Result<PathBuf> {
     workspace::ready("CREOLE_GATEWAY", || {
         workspace::build("creole-gateway", &["--bin", "creole"], "")

@@ -1,4 +1,4 @@
-//! The hosts that `cargo xtask run` can start: one file each.
+//! Hosts that `cargo xtask run` can start, one file each.
 
 mod component;
 pub(crate) mod envoy;
@@ -33,11 +33,11 @@ pub(crate) enum Host {
 pub(crate) struct Plan {
     pub(crate) listen: SocketAddr,
     pub(crate) upstream: Url,
-    /// Creole's configuration, in one line.
+    /// Configuration of Creole, as one line of JSON.
     pub(crate) config: String,
-    /// The environment variables that the configuration names as secrets.
+    /// Names of the environment variables that the configuration uses as secrets.
     pub(crate) secrets: Vec<String>,
-    /// The folder for rendered configurations and logs.
+    /// Folder for rendered configurations and logs.
     pub(crate) folder: PathBuf,
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct Started {
     pub(crate) log: PathBuf,
     /// URL of the host's metrics, if it serves any.
     pub(crate) metrics: Option<String>,
-    /// More that is worth knowing, a line each.
+    /// Notes for the user about the started host, one line each.
     pub(crate) notes: Vec<String>,
 }
 
@@ -62,7 +62,7 @@ impl Host {
         }
     }
 
-    /// Installs and builds what the host needs, and gives the files.
+    /// Installs and builds what the host needs, and returns the prepared host.
     pub(crate) fn prepare(self) -> Result<Box<dyn Prepared>> {
         Ok(match self {
             Self::Envoy => Box::new(envoy::prepare()?),
@@ -73,8 +73,8 @@ impl Host {
     }
 }
 
-/// A host that can be started.
+/// Host whose files are ready, so that it can be started.
 pub(crate) trait Prepared {
-    /// Starts it. It need not answer yet.
+    /// Starts the host's process, and returns before the host accepts requests.
     fn start(&self, plan: &Plan, children: &mut Children) -> Result<Started>;
 }

@@ -1,4 +1,4 @@
-//! The Worker in workerd, the runtime of Cloudflare.
+//! Host: the Worker in workerd, Cloudflare's runtime.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -11,7 +11,7 @@ use super::{Plan, Prepared, Started};
 use crate::children::Children;
 use crate::{setup, worker, workspace};
 
-/// The files that are needed.
+/// Paths of the files that the host needs.
 pub(crate) struct Worker {
     binary: PathBuf,
     modules: PathBuf,
@@ -42,8 +42,8 @@ impl Prepared for Worker {
     }
 }
 
-/// Returns the date and the flags that choose the runtime's behaviour, as workerd's configuration
-/// has them: the same as when the Worker is deployed.
+/// Returns the compatibility date and flags for workerd's configuration, the same as in the
+/// deployed Worker.
 pub(crate) fn compatibility() -> Result<String> {
     let wrangler = workspace::root().join("cloudflare/wrangler.toml");
     let wrangler = fs::read_to_string(&wrangler).with_context(|| wrangler.display().to_string())?;
@@ -96,7 +96,7 @@ const creole :Workerd.Worker = (
     ))
 }
 
-/// A text as Cap'n Proto writes it.
+/// Returns a text as a Cap'n Proto literal.
 fn quote(text: &str) -> String {
     let text = text.replace('\\', "\\\\").replace('"', "\\\"");
     format!("\"{}\"", text.replace('\n', "\\n").replace('\r', "\\r"))

@@ -1,5 +1,5 @@
-//! Stages that run beside others: each is a process of this program, and what it prints is kept in
-//! a file and shown whole when it has ended.
+//! Test stages that run in parallel to others. Each runs as a separate process of this program; its
+//! output goes to a file and is printed when the stage has ended.
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
@@ -16,23 +16,23 @@ use super::built::Variables;
 use super::{LIMIT, Outcome, counts, processor_time};
 use crate::workspace::own;
 
-/// How many stages run beside the one that computes. Most wait more than half of their time.
+/// Maximum number of parallel stages, besides the stage that computes. Parallel stages mostly wait.
 const AT_ONCE: usize = 2;
 
-/// What runs beside.
+/// Parallel stages that are running or waiting to run.
 pub(super) struct Beside {
-    /// Those that have not ended.
+    /// Names of the stages that have not ended.
     running: Vec<&'static str>,
     outcomes: Receiver<(Outcome, String)>,
 }
 
 impl Beside {
-    /// Nothing.
+    /// Returns an empty set of parallel stages.
     pub(super) fn none() -> Self {
         Self { running: Vec::new(), outcomes: mpsc::channel().1 }
     }
 
-    /// These stages.
+    /// Starts these stages in parallel.
     pub(super) fn start(names: &[&'static str], variables: &Variables) -> Result<Self> {
         let waiting = Arc::new(Mutex::new(VecDeque::from(names.to_vec())));
         let logs = own().join("stages");
@@ -53,14 +53,15 @@ impl Beside {
         Ok(Self { running: names.to_vec(), outcomes })
     }
 
-    /// Those that have ended since the last call, shown.
+    /// Prints and returns the results of the stages that ended since the last call.
     pub(super) fn ended(&mut self) -> Vec<Outcome> {
         let ended: Vec<Outcome> = self.outcomes.try_iter().map(show).collect();
         self.running.retain(|name| ended.iter().all(|outcome| outcome.name != *name));
         ended
     }
 
-    /// All others, when they have ended. One that gave nothing has failed.
+    /// Waits for all remaining stages, and returns their results. A stage without a result has
+    /// failed.
     pub(super) fn all(self) -> Vec<Outcome> {
         let Self { mut running, outcomes } = self;
         let mut ended: Vec<Outcome> = outcomes.into_iter().map(show).collect();
@@ -70,7 +71,7 @@ impl Beside {
     }
 }
 
-/// What the process of one stage prints last.
+/// Prints the result of a stage as the last lines of its process.
 pub(super) fn report(outcome: &Outcome) {
     println!("{PROCESSOR}{:.1}", processor_time());
     println!("{} passed, {} failed", outcome.passed, outcome.failed);
@@ -79,7 +80,7 @@ pub(super) fn report(outcome: &Outcome) {
 /// Label of the line with the processor time of a stage.
 const PROCESSOR: &str = "seconds of processor time: ";
 
-/// Runs one stage; gives what it printed, too.
+/// Runs one stage. Returns its result, and the output that it printed.
 fn stage(name: &'static str, variables: &Variables, logs: &Path) -> (Outcome, String) {
     let start = Instant::now();
     let log = logs.join(format!("{name}.log"));

@@ -1,9 +1,9 @@
-//! What the stages run: the tests of all packages, programs, artefacts.
+//! Build of everything that the test stages run: tests of all packages, programs, artefacts.
 //!
-//! The tests are built by one command. Cargo compiles a crate once for each set of features that is
-//! asked of it, and asks for one set only in what it builds together: package by package, half of
-//! the dependencies would be compiled two and three times. The artefacts are built at the same
-//! time, because each is the work of a single core.
+//! One cargo command builds all tests. Cargo compiles a crate once for each set of features, and
+//! unifies the sets only within one command: package by package, half of the dependencies would be
+//! compiled two or three times. The artefacts are built at the same time, because each build uses a
+//! single core.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -14,30 +14,30 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::{build, compiled, setup, worker, workspace};
 
-/// A variable for the tests, and the file that it names.
+/// Environment variables for the tests, each with its value, which is usually a path.
 pub(super) type Variables = Vec<(&'static str, OsString)>;
 
-/// What was built.
+/// Results of the build, for the stages.
 #[derive(Default)]
 pub(super) struct Built {
     tests: Vec<Test>,
-    /// The packages' own programs, by their names.
+    /// Paths of the packages' own programs, by name.
     programs: Vec<(String, PathBuf)>,
-    /// What tests of real hosts use: see [`variables`].
+    /// Environment variables for tests of real hosts: see [`variables`].
     pub(super) variables: Variables,
 }
 
-/// The tests of one library, program or file below `tests/`.
+/// Test program for one library, program or file below `tests/`.
 struct Test {
     package: String,
-    /// Of the library, the program or the file.
+    /// Name of the tested library, program or test file.
     name: String,
     program: PathBuf,
-    /// Where cargo would run them.
+    /// Working folder in which cargo would run the tests.
     folder: PathBuf,
 }
 
-/// The artefacts, and the programs that run them.
+/// Paths of the artefacts, and of the programs that run them.
 struct Artefacts {
     envoy: PathBuf,
     workerd: PathBuf,
@@ -103,15 +103,16 @@ fn artefacts() -> Result<Artefacts> {
     })
 }
 
-/// What tests of real hosts use: `CREOLE_ENVOY` (the binary), `CREOLE_WASM` (the filter),
-/// `CREOLE_WASM_COMPILED` (the same as machine code), `CREOLE_WASM_HOOKS` (the filter, able to trap
-/// on demand), `CREOLE_DEMO` (the demo model's binary), `CREOLE_GATEWAY` (the binary),
-/// `CREOLE_COMPONENT` (the component to embed), `CREOLE_COMPONENT_COMPILED` (as machine code),
-/// `CREOLE_COMPONENT_COUNTING` (as machine code that counts), `CREOLE_WASI_HTTP` (the component for
-/// servers), `CREOLE_WASMTIME` (the binary), `CREOLE_PYTHON` (an interpreter that has the package
-/// wasmtime), `CREOLE_WORKERD` (the binary), `CREOLE_WORKER_DIR` (the Worker's modules) and
-/// `CREOLE_WORKER_HOOKS_DIR` (the same, able to panic on demand). Cargo itself learns what runs
-/// tests that are compiled to WebAssembly.
+/// Returns the environment variables for tests of real hosts: `CREOLE_ENVOY` (the binary),
+/// `CREOLE_WASM` (the filter), `CREOLE_WASM_COMPILED` (the same as machine code),
+/// `CREOLE_WASM_HOOKS` (the filter, able to trap on demand), `CREOLE_DEMO` (the demo model's
+/// binary), `CREOLE_GATEWAY` (the binary), `CREOLE_COMPONENT` (the component to embed),
+/// `CREOLE_COMPONENT_COMPILED` (as machine code), `CREOLE_COMPONENT_COUNTING` (as machine code that
+/// counts instructions), `CREOLE_WASI_HTTP` (the component for servers), `CREOLE_WASMTIME` (the
+/// binary), `CREOLE_PYTHON` (an interpreter that has the package wasmtime), `CREOLE_WORKERD` (the
+/// binary), `CREOLE_WORKER_DIR` (the Worker's modules) and `CREOLE_WORKER_HOOKS_DIR` (the same,
+/// able to panic on demand). Another variable gives cargo the runner for tests that are compiled to
+/// WebAssembly.
 fn variables(built: &Built, artefacts: &Artefacts) -> Result<Variables> {
     let Artefacts { filter, component, .. } = artefacts;
     let packager = built.program("xtask-worker")?;
@@ -144,19 +145,19 @@ fn variables(built: &Built, artefacts: &Artefacts) -> Result<Variables> {
 }
 
 impl Built {
-    /// Commands that run all tests of a package, by their names.
+    /// Returns commands that run all tests of a package, by name.
     pub(super) fn tests(&self, package: &str) -> Vec<(&str, Command)> {
         let tests = self.tests.iter().filter(|test| test.package == package);
         tests.map(|test| (test.name.as_str(), test.command())).collect()
     }
 
-    /// A command that runs one file of tests of the core.
+    /// Returns a command that runs one test file of the core.
     pub(super) fn test(&self, name: &str) -> Result<Command> {
         let test = self.tests.iter().find(|test| test.package == "creole" && test.name == name);
         test.map(Test::command).with_context(|| format!("no tests {name} were built"))
     }
 
-    /// A package's own program.
+    /// Returns the path of a package's own program.
     pub(super) fn program(&self, name: &str) -> Result<PathBuf> {
         let found = self.programs.iter().find(|(program, _)| program == name);
         Ok(found.with_context(|| format!("no program {name} was built"))?.1.clone())

@@ -1,19 +1,19 @@
-//! What stages print.
+//! Output of test stages, filtered for the reader.
 //!
-//! Ten thousand tests that passed would hide the one that did not, so their own lines are left out:
-//! what is counted, what failed and what is measured remains.
+//! Lines about passed tests are left out, because thousands of them would hide one failure. Counts,
+//! failures and measurements remain.
 
 use std::io::{self, BufRead as _, BufReader, Read};
 
-/// How many lines of a failed stage are shown at the end.
+/// Maximum number of lines that are shown again for a failed stage.
 const LINES_OF_A_FAILURE: usize = 120;
 
-/// The lines of one stage that were shown.
+/// Printed lines of one stage.
 #[derive(Default)]
 pub(super) struct Output(Vec<String>);
 
 impl Output {
-    /// Prints a text, but for what says only that a test passed.
+    /// Prints a text, without the lines about passed tests.
     pub(super) fn show(&mut self, text: &str) {
         for line in text.lines().filter(|line| says_something(line)) {
             println!("{line}");
@@ -21,8 +21,7 @@ impl Output {
         }
     }
 
-    /// Prints the last lines again: tests that failed are told of at the end of what a test program
-    /// prints.
+    /// Prints the stage's last lines again, because test programs report failed tests at their end.
     pub(super) fn print_end(&self) {
         for line in self.0.iter().skip(self.0.len().saturating_sub(LINES_OF_A_FAILURE)) {
             println!("{line}");
@@ -30,13 +29,13 @@ impl Output {
     }
 }
 
-/// The lines of an output. What is not UTF-8 in it is replaced.
+/// Returns the lines of an output. Invalid UTF-8 is replaced.
 pub(super) fn lines(from: impl Read) -> impl Iterator<Item = io::Result<String>> {
     let lines = BufReader::new(from).split(b'\n');
     lines.map(|line| Ok(String::from_utf8_lossy(&line?).trim_end_matches('\r').to_owned()))
 }
 
-/// Whether a line says more than that a test passed.
+/// Returns true if a line contains more than the name of a passed test.
 fn says_something(line: &str) -> bool {
     let passed = line.starts_with("test ") && line.ends_with(" ... ok") || line.starts_with("ok ");
     // What the test harness prints around its tests.

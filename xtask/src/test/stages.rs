@@ -1,4 +1,4 @@
-//! The table of stages.
+//! Table of the test stages.
 
 use std::process::Command;
 
@@ -10,10 +10,11 @@ use crate::hosts::Host;
 use crate::operate::Size;
 use crate::{clients, dist, operate, packages, templates};
 
-/// How long the short form of the mixed load with faults takes; `cargo xtask chaos` takes longer.
+/// Duration of the mixed load with faults as a test stage, in seconds; `cargo xtask chaos` takes
+/// longer.
 const CHAOS_SECONDS: u64 = 15;
 
-/// Stages that take minutes or gigabytes: they run only where a word chooses them.
+/// Names of stages that take minutes or gigabytes, and run only when selected by name.
 pub(super) const ON_DEMAND: &[&str] = &[
     "real-servers, vllm",
     "real-servers, vllm, Responses",
@@ -26,8 +27,8 @@ pub(super) const ON_DEMAND: &[&str] = &[
     "dist",
 ];
 
-/// Stages that repeat on another host what the first tier shows, or that take long: they run with
-/// `--all`, or where a word chooses them.
+/// Names of stages that take long, or repeat tests of the first tier on another host. They run with
+/// `--all`, or when selected by name.
 pub(super) const SECOND_TIER: &[&str] = &[
     "clients, gateway",
     "clients, worker",
@@ -44,31 +45,34 @@ pub(super) const SECOND_TIER: &[&str] = &[
     "cost as wasm",
 ];
 
-/// One check.
+/// Test stage: a name, and the work to do.
 pub(super) struct Stage {
     pub(super) name: &'static str,
     pub(super) work: Work,
 }
 
 pub(super) enum Work {
-    /// cargo with these arguments.
+    /// Work: run cargo with these arguments.
     Cargo(&'static str),
-    /// Builds what the stages after it run.
+    /// Work: build everything that later stages run.
     Build,
-    /// The tests of a package.
+    /// Work: run the tests of a package.
     Tests(&'static str),
-    /// The tests of a package that run servers and watch clocks, with all that they print.
+    /// Work: run tests of a package that start servers and depend on time, and print their whole
+    /// output.
     Servers(&'static str),
-    /// Compares the artefacts with their budgets.
+    /// Work: compare the artefacts' sizes with their budgets.
     Sizes,
-    /// Real clients, by name or tier, in front of this host and the demo model, which speaks this.
+    /// Work: run real clients, selected by name or tier, against this host. The demo model behind
+    /// the host speaks this protocol.
     Clients(Host, Protocol, &'static [&'static str]),
-    /// What a module of this program does; it runs commands through what it is given.
+    /// Work: call a function of this program, which runs its commands with the given `Each`.
     Own(fn(&Built, Each<'_>) -> Result<()>),
 }
 
 impl Stage {
-    /// Whether it runs servers and clients, or measures time, which a busy machine can make late.
+    /// Returns true if the stage runs servers and clients, or measures time, so that a busy machine
+    /// can make the stage fail.
     pub(super) fn has_clocks(&self) -> bool {
         match self.work {
             Work::Servers(_) | Work::Clients(..) | Work::Own(_) => true,
@@ -78,7 +82,8 @@ impl Stage {
         }
     }
 
-    /// Whether it counts tests. Without any, it has not looked at what it is for.
+    /// Returns true if the stage must count tests. Without any counted test, it has checked nothing
+    /// and fails.
     pub(super) fn has_tests(&self) -> bool {
         match self.work {
             Work::Cargo(arguments) => arguments.starts_with("test "),
@@ -88,11 +93,11 @@ impl Stage {
     }
 }
 
-/// Runs a command, shows what it prints, and counts the tests in it.
+/// Function that runs a command, prints its output, and counts its tests.
 pub(super) type Each<'a> = &'a mut dyn FnMut(&mut Command) -> Result<()>;
 
-/// In order: what is quick and fails often comes first, and only what cargo runs before `build`.
-/// Every package of the workspace must have a row with its tests.
+/// Returns the stages in their order: quick stages that fail often come first, and only stages run
+/// by cargo come before `build`. Every package of the workspace must have a row with its tests.
 pub(super) fn stages() -> Vec<Stage> {
     let rows = [
         ("format", Work::Cargo("fmt --all --check")),
@@ -126,9 +131,8 @@ pub(super) fn stages() -> Vec<Stage> {
     rows.map(|(name, work)| Stage { name, work }).into()
 }
 
-/// Those that mostly wait, for clients, clocks and servers, and then those that cargo runs, so that
-/// the stages above need not wait for its locks. They come after `build`, and beside the stages
-/// that compute.
+/// Returns the stages that run in parallel to the others: those that mostly wait, then those run by
+/// cargo, so that the other stages need not wait for cargo's locks. They start after `build`.
 pub(super) fn stages_beside() -> Vec<Stage> {
     let rows = [
         ("clients, envoy", Work::Clients(Host::Envoy, Protocol::Openai, &["default"])),
@@ -195,7 +199,7 @@ pub(super) fn stages_beside() -> Vec<Stage> {
     rows.map(|(name, work)| Stage { name, work }).collect()
 }
 
-/// The rows of attacks on each host.
+/// Returns the stages with attacks on each host.
 fn attacks() -> [(&'static str, Work); 4] {
     [
         (
@@ -211,7 +215,7 @@ fn attacks() -> [(&'static str, Work); 4] {
     ]
 }
 
-/// The rows of real model servers.
+/// Returns the stages with real model servers.
 fn real_servers() -> [(&'static str, Work); 7] {
     [
         (

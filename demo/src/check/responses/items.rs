@@ -1,4 +1,4 @@
-//! The items of `input`: their members, and what must stand before and behind them.
+//! Checks of the items in `input`: their fields, and their order.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use crate::sealed::Sealed;
 /// Maximum number of characters of an `id` and a `call_id`.
 const ID_LENGTH_MAX: usize = 64;
 
-/// The types of items, the beginning of their `id`, and their members beside `id`, `status` and
+/// Types of items, each with the prefix of its `id`, and its fields besides `id`, `status` and
 /// `type`.
 const KINDS: [(&str, &str, &[&str]); 7] = [
     ("message", "msg", &["content", "phase", "role"]),
@@ -23,12 +23,12 @@ const KINDS: [(&str, &str, &[&str]); 7] = [
     ("web_search_call", "ws", &["action"]),
 ];
 
-/// An item whose members were checked.
+/// Input item whose fields were checked.
 struct Item<'a> {
     kind: &'static str,
     id: Option<&'a str>,
     call_id: Option<&'a str>,
-    /// True if the item is the assistant's.
+    /// True if the item was written by the assistant.
     is_answer: bool,
     fields: &'a Fields,
     path: String,
@@ -113,7 +113,7 @@ fn call_id<'a>(fields: &'a Fields, path: &str, longest: usize) -> Result<&'a str
     Ok(id)
 }
 
-/// Whether the message is the assistant's.
+/// Checks a message. Returns true if its role is `assistant`.
 fn message(fields: &Fields, path: &str) -> Result<bool, Refusal> {
     let role = needed(fields, path, "role")?;
     let roles = ["assistant", "system", "developer", "user"];
@@ -135,7 +135,7 @@ fn message(fields: &Fields, path: &str) -> Result<bool, Refusal> {
 
 type Kinds<const N: usize> = [(&'static str, &'static [&'static str]); N];
 
-/// The parts of what the model reads, and their members beside `type`.
+/// Types of content parts for the model's input, with their fields besides `type`.
 const INPUT: Kinds<3> = [
     ("input_text", &["prompt_cache_breakpoint", "text"]),
     ("input_image", &["detail", "file_id", "image_url", "prompt_cache_breakpoint"]),
@@ -145,7 +145,7 @@ const INPUT: Kinds<3> = [
     ),
 ];
 
-/// The parts of what the model said.
+/// Types of content parts in the model's output.
 const OUTPUT: Kinds<2> =
     [("output_text", &["annotations", "logprobs", "text"]), ("refusal", &["refusal"])];
 
@@ -206,7 +206,7 @@ fn summary(fields: &Fields, path: &str) -> Checked {
     text(fields, path, "encrypted_content").map(drop)
 }
 
-/// Every call has an output, and every output a call before it.
+/// Checks that every call has an output, and every output an earlier call.
 fn paired(items: &[Item<'_>]) -> Checked {
     let is_output = |item: &Item<'_>| item.kind.ends_with("_output");
     let mut open: Vec<&str> = Vec::new();
@@ -232,7 +232,8 @@ fn paired(items: &[Item<'_>]) -> Checked {
     }
 }
 
-/// A reasoning item is whole, is this model's, and stands before what it led to.
+/// Checks that a reasoning item is complete, comes from this model, and is followed by the item
+/// that it led to.
 fn reasoning(
     item: &Item<'_>,
     next: Option<&Item<'_>>,
@@ -278,7 +279,7 @@ fn reasoning(
     }
 }
 
-/// Checks that an item whose `id` names the reasoning that led to it has that reasoning before it.
+/// Checks that an item whose `id` refers to a reasoning item has that reasoning item before it.
 fn led_to(item: &Item<'_>, before: &[Item<'_>]) -> Checked {
     let Some(id) = item.id else { return Ok(()) };
     let Some(name) = id.split_once("_r").map(|(_, rest)| rest) else { return Ok(()) };

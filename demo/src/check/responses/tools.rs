@@ -1,4 +1,4 @@
-//! The tools of a request, and which of them must be called.
+//! Checks of a request's tools, and of the choice of a tool.
 
 use serde_json::Value;
 
@@ -8,7 +8,8 @@ use super::super::{Checked, Refusal, function_name, function_schema};
 
 const TOOLS_MAX: usize = 128;
 
-/// Tools that the server would run. They are accepted, and the demo model calls none of them.
+/// Types of tools that the server itself would run. They are accepted, and the demo model calls
+/// none of them.
 const OF_THE_SERVER: [&str; 5] =
     ["code_interpreter", "mcp", "web_search", "web_search_2025_08_26", "web_search_preview"];
 
@@ -36,7 +37,7 @@ pub(super) fn tools(body: &Fields) -> Checked {
     set(body, "tool_choice").map_or(Ok(()), |choice| self::choice(choice, &names))
 }
 
-/// The name of the tool, where it has one.
+/// Checks a tool. Returns its name, if its type has one.
 fn tool<'a>(tool: &'a Value, path: &str) -> Result<Option<&'a str>, Refusal> {
     let tool = object(tool, path)?;
     let kind = needed(tool, path, "type")?;

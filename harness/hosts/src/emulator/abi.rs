@@ -1,5 +1,5 @@
-//! The host side of the proxy-wasm ABI 0.2.1, as far as the filter imports it, with the rules of
-//! Envoy: what may be read and written is decided by the callback that runs.
+//! Host side of the proxy-wasm ABI 0.2.1, limited to the filter's imports, with Envoy's rules: the
+//! running callback decides what may be read and written.
 
 use wasmtime::{Caller, Extern, Linker, Memory};
 
@@ -10,7 +10,7 @@ const OK: i32 = 0;
 const NOT_FOUND: i32 = 1;
 const BAD_ARGUMENT: i32 = 2;
 
-/// The guest's memory.
+/// Returns the guest's memory.
 fn memory(caller: &mut Caller<'_, World>) -> Memory {
     caller.get_export("memory").and_then(Extern::into_memory).expect("a memory")
 }
@@ -25,7 +25,7 @@ pub(super) fn write(caller: &mut Caller<'_, World>, at: u32, bytes: &[u8]) {
     memory(caller).write(caller, at as usize, bytes).expect("a pointer into the guest's memory");
 }
 
-/// Gives bytes to the guest, in memory that it allocates.
+/// Copies bytes to the guest, into memory that the guest allocates.
 fn give(caller: &mut Caller<'_, World>, bytes: &[u8], at: u32, size_at: u32) -> i32 {
     let size = bytes.len() as u32;
     let pointer = if bytes.is_empty() {
@@ -102,7 +102,8 @@ fn side_of_buffer(buffer: u32) -> Option<Side> {
     }
 }
 
-/// Every import of the filter. One that is not here fails the instantiation, as in Envoy.
+/// Registers every import of the filter. An import that is missing here fails the instantiation, as
+/// in Envoy.
 // Long: a block for each import.
 pub(super) fn link(linker: &mut Linker<World>) -> Result<(), Trap> {
     linker.func_wrap("env", "proxy_log", |mut c: Caller<'_, World>, _level: u32, at, size| {

@@ -1,8 +1,9 @@
-//! Envoy as far as a filter can tell, in this process: for tests of every order of callbacks, tiny
-//! pieces, both pause modes, ticks, and endings inside of hostcalls.
+//! Emulator of Envoy, as far as a filter can observe it, in this process. Tests use it for every
+//! order of callbacks, tiny chunks, both pause modes, ticks, and streams that end inside of
+//! hostcalls.
 //!
-//! The rules were measured on Envoy 1.40; `tests/fixtures.rs` keeps them honest by running the same
-//! module in a real one.
+//! The emulated rules were measured on Envoy 1.40; `tests/fixtures.rs` verifies them by running the
+//! same module in a real Envoy.
 
 mod abi;
 mod stream;
@@ -31,7 +32,7 @@ pub struct Emulator {
     rules: Rules,
 }
 
-/// The filter, loaded once in this process.
+/// Returns the filter's module, loaded once per process.
 fn module() -> Result<&'static Module, String> {
     static MODULE: OnceLock<Result<Module, String>> = OnceLock::new();
     let module = MODULE.get_or_init(|| {
@@ -53,7 +54,7 @@ impl Emulator {
         Ok(Self { vm: Mutex::new(vm), rules })
     }
 
-    /// Uses the VM.
+    /// Runs a function with the VM.
     pub fn with<R>(&self, what: impl FnOnce(&mut Vm) -> R) -> R {
         what(&mut self.vm.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
     }
@@ -74,7 +75,7 @@ impl Host for Emulator {
     }
 }
 
-/// The head of a request as filters see it.
+/// Returns the head of a trial's request as filters see it.
 pub fn head_of(trial: &Trial, rules: Rules) -> Vec<Header> {
     let request = &trial.request;
     let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());

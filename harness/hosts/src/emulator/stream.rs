@@ -4,32 +4,33 @@ use super::vm::Vm;
 use super::world::{Local, PLUGIN, Side, Stream as Shown};
 use crate::{End, Got, Header, Seen, value};
 
-/// Envoy's `per_connection_buffer_limit_bytes`, if nobody sets it.
+/// Default of Envoy's `per_connection_buffer_limit_bytes`.
 const BUFFER_LIMIT: usize = 1 << 20;
 
-/// Behaviour that an Envoy may be configured to have, or happen to have.
+/// Variations of Envoy's behaviour, by configuration or by chance.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rules {
-    /// `allow_on_headers_stop_iteration` is not set: a paused head stops everything.
+    /// True if `allow_on_headers_stop_iteration` is not set: a paused head then stops everything.
     pub stop_all: bool,
-    /// Bodies come in pieces of this size; 0: as they are sent.
+    /// Size of the chunks in which bodies arrive; 0: as they are sent.
     pub cut: usize,
-    /// The end of a body comes in a call of its own (HTTP/1), not with the last piece (HTTP/2).
+    /// True if the end of a body arrives in a call of its own (HTTP/1), not with the last chunk
+    /// (HTTP/2).
     pub end_apart: bool,
 }
 
-/// State of one direction of a stream.
+/// State of one direction of a stream: request or response.
 #[derive(Debug, Default)]
 struct Way {
-    /// The head went on.
+    /// Head that went on to the other side; `None` before.
     released: Option<Vec<Header>>,
     /// Part of the body that went on.
     body: Vec<u8>,
-    /// The body while a callback asked for it to be kept.
+    /// Part of the body that is buffered because a callback paused.
     kept: Vec<u8>,
-    /// The end came with what is kept.
+    /// True if the end of the body has arrived and waits with the buffered part.
     end_waits: bool,
-    /// The end went on.
+    /// True if the end of the body went on to the other side.
     ended: bool,
 }
 
@@ -40,7 +41,7 @@ pub struct Stream {
     rules: Rules,
     request: Way,
     response: Way,
-    /// Everything is stopped, because a head was paused under [`Rules::stop_all`].
+    /// True if everything is stopped, because a head was paused under [`Rules::stop_all`].
     stopped: bool,
     over: bool,
     /// Answer that the client got so far.
@@ -48,7 +49,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// A stream begins.
+    /// Starts a stream.
     pub fn new(vm: &mut Vm, rules: Rules) -> Self {
         // Contexts are not used twice.
         vm.world_mut().contexts += 1;
@@ -67,17 +68,17 @@ impl Stream {
         }
     }
 
-    /// Whether the upstream has the whole request.
+    /// Returns true if the upstream has the whole request.
     pub fn asks_upstream(&self) -> bool {
         !self.over && self.request.ended
     }
 
-    /// Whether the client has everything that it will get.
+    /// Returns true if the client has everything that it will get.
     pub fn is_over(&self) -> bool {
         self.over
     }
 
-    /// The request's head.
+    /// Passes the request's head to the filter.
     pub fn request_headers(&mut self, vm: &mut Vm, head: Vec<Header>, end: bool) {
         let count = head.len() as u32;
         self.open(vm, Side::Request, head);
@@ -85,14 +86,14 @@ impl Stream {
         self.after_head(vm, Side::Request, result, end);
     }
 
-    /// A piece of the request's body.
+    /// Passes a chunk of the request's body to the filter.
     pub fn request_body(&mut self, vm: &mut Vm, piece: &[u8], end: bool) {
         if !self.over && !self.stopped {
             self.body(vm, Side::Request, "proxy_on_request_body", piece, end);
         }
     }
 
-    /// The request's trailers.
+    /// Passes the request's trailers to the filter.
     pub fn request_trailers(&mut self, vm: &mut Vm) {
         if self.over || self.stopped {
             return;
@@ -104,7 +105,7 @@ impl Stream {
         }
     }
 
-    /// The upstream's head.
+    /// Passes the upstream's response head to the filter.
     pub fn response_headers(&mut self, vm: &mut Vm, status: u16, head: &[Header], end: bool) {
         if self.over || self.stopped {
             return;
@@ -118,14 +119,14 @@ impl Stream {
         self.after_head(vm, Side::Response, result, end);
     }
 
-    /// A piece of the upstream's body.
+    /// Passes a chunk of the upstream's body to the filter.
     pub fn response_body(&mut self, vm: &mut Vm, piece: &[u8], end: bool) {
         if !self.over && !self.stopped {
             self.body(vm, Side::Response, "proxy_on_response_body", piece, end);
         }
     }
 
-    /// The upstream's trailers.
+    /// Passes the upstream's trailers to the filter.
     pub fn response_trailers(&mut self, vm: &mut Vm) {
         if self.over || self.stopped {
             return;
@@ -142,7 +143,7 @@ impl Stream {
         }
     }
 
-    /// The upstream's connection breaks: the filter is told by `on_log` alone.
+    /// Breaks the upstream's connection. The filter only learns of it by `on_log`.
     pub fn upstream_reset(&mut self, vm: &mut Vm) {
         if self.over {
             return;
@@ -168,7 +169,7 @@ impl Stream {
         }
     }
 
-    /// The client goes away.
+    /// Ends the stream because the client disconnects.
     pub fn client_gone(&mut self, vm: &mut Vm) {
         if !self.over {
             self.show(vm, |shown| "downstream_remote_disconnect".clone_into(&mut shown.details));
@@ -176,7 +177,7 @@ impl Stream {
         }
     }
 
-    /// Time passes.
+    /// Advances the clock and runs the ticks that are due.
     pub fn tick(&mut self, vm: &mut Vm, ms: u64) {
         vm.world_mut().now_ms += ms;
         vm.in_context(PLUGIN);
@@ -186,7 +187,8 @@ impl Stream {
         }
     }
 
-    /// Sends the kept body on, if the filter said so. The filter may write more at any later time.
+    /// Sends the buffered body on, if the filter requested that. The filter may write more at any
+    /// later time.
     fn resume(&mut self, vm: &mut Vm) {
         let mut kept = None;
         self.show(vm, |shown| {
@@ -204,7 +206,7 @@ impl Stream {
         }
     }
 
-    /// The test has nothing more for this stream.
+    /// Ends the stream when the test has no more input for it.
     pub fn give_up(&mut self, vm: &mut Vm) {
         if !self.over {
             self.finish(vm, End::Silent);
@@ -294,7 +296,7 @@ impl Stream {
         }
     }
 
-    /// A head goes on, with what its callbacks made of it; it cannot be changed any more.
+    /// Sends a head on, as its callbacks changed it. The head cannot be changed any more.
     fn release(&mut self, vm: &mut Vm, side: Side) {
         if self.way(side).released.is_some() {
             return;
@@ -354,7 +356,8 @@ impl Stream {
         self.settle(vm);
     }
 
-    /// Does what waited for the end of the callback. Whether the stream is over.
+    /// Executes the actions that waited for the end of the callback. Returns true if the stream is
+    /// over.
     fn settle(&mut self, vm: &mut Vm) -> bool {
         if self.over {
             return true;

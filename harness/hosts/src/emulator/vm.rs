@@ -1,19 +1,19 @@
-//! A module of the filter with its memory.
+//! Instance of the filter's module, with its memory.
 
 use wasmtime::{Engine, Instance, Linker, Module, Store, TypedFunc, WasmParams, WasmResults};
 
 use super::world::{PLUGIN, Trap, World};
 use super::{abi, wasi};
 
-/// The module, instantiated.
+/// Instantiated module of the filter.
 pub struct Vm {
     store: Store<World>,
     instance: Instance,
 }
 
 impl Vm {
-    /// Instantiates, and calls what Envoy calls first. Gives the reason if the configuration is
-    /// refused.
+    /// Instantiates the module and makes Envoy's first calls. Returns the reason if the
+    /// configuration is refused.
     pub fn start(module: &Module, configuration: &str) -> Result<Self, String> {
         let mut vm = Self::instantiate(module).map_err(|error| format!("{error:?}"))?;
         vm.store.data_mut().configuration = configuration.as_bytes().to_vec();
@@ -51,17 +51,17 @@ impl Vm {
         self.store.data()
     }
 
-    /// Returns the state that the imports use, to change it.
+    /// Returns the state that the imports use, mutably.
     pub fn world_mut(&mut self) -> &mut World {
         self.store.data_mut()
     }
 
-    /// Hostcalls are about this context from now on.
+    /// Sets the context that hostcalls refer to from now on.
     pub fn in_context(&mut self, context: u32) {
         self.store.data_mut().context = context;
     }
 
-    /// Calls an export.
+    /// Calls an export of the module.
     pub fn call<P: WasmParams, R: WasmResults>(
         &mut self,
         name: &str,

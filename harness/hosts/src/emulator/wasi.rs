@@ -1,4 +1,4 @@
-//! The three functions of WASI that the filter asks for.
+//! WASI functions that the filter imports.
 
 use wasmtime::{Caller, Linker};
 
@@ -7,7 +7,7 @@ use super::world::{Trap, World, entropy};
 
 const SUCCESS: i32 = 0;
 
-/// The environment of the VM.
+/// Environment variables of the VM.
 const ENVIRONMENT: [&str; 2] = ["OTHER_KEY=sk-other\0", "UPSTREAM_KEY=sk=emulated\0"];
 
 pub(super) fn link(linker: &mut Linker<World>) -> Result<(), Trap> {

@@ -1,4 +1,4 @@
-//! State that Envoy shows a module at a moment, and what the module did.
+//! State that the emulated Envoy shows the filter, and a record of the filter's actions.
 
 use std::collections::BTreeMap;
 
@@ -7,40 +7,40 @@ use crate::Header;
 /// Error of a call into the module that trapped: Envoy would have lost the whole VM.
 pub type Trap = wasmtime::Error;
 
-/// The root context: the plugin.
+/// Id of the root context, which is the plugin.
 pub const PLUGIN: u32 = 1;
 
-/// Request or response.
+/// Direction of a head or a body: request or response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// Towards the upstream.
+    /// Direction towards the upstream.
     Request = 0,
-    /// Towards the client.
+    /// Direction towards the client.
     Response = 1,
 }
 
-/// Part of a stream's side that the filter can see.
+/// Head and buffer of one direction, as far as the filter can see them.
 #[derive(Debug, Default)]
 pub struct Way {
-    /// The head.
+    /// Headers of the head.
     pub headers: Vec<Header>,
-    /// Whether the head can still be changed: in its callback, and while it is paused.
+    /// True if the head can still be changed: in its callback, and while the head is paused.
     pub headers_open: bool,
-    /// The buffer of the body callback that runs, and what is kept after one that paused; otherwise
+    /// Buffer of the running body callback, or bytes kept after a callback that paused; otherwise
     /// `None`.
     pub buffer: Option<Vec<u8>>,
 }
 
-/// An answer that the filter gave.
+/// Local response that the filter sent.
 #[derive(Clone, Debug)]
 pub struct Local {
-    /// The status.
+    /// HTTP status of the local response.
     pub status: u16,
-    /// `response_code_details`
+    /// Value of `response_code_details`.
     pub details: String,
-    /// Headers.
+    /// Headers of the local response.
     pub headers: Vec<Header>,
-    /// The body.
+    /// Body of the local response.
     pub body: Vec<u8>,
 }
 
@@ -49,44 +49,45 @@ pub struct Local {
 pub struct Stream {
     /// Directions of the stream, indexed by [`Side`].
     pub ways: [Way; 2],
-    /// `response.code_details`
+    /// Value of the property `response.code_details`.
     pub details: String,
-    /// Sent when the callback has returned, as Envoy does.
+    /// Local response, sent to the client when the callback has returned, as Envoy does.
     pub local: Option<Local>,
-    /// Reset when the callback has returned.
+    /// True if the stream is reset when the callback has returned.
     pub close: bool,
     /// True if the data that waits for the client goes on when the callback has returned.
     pub resume: bool,
 }
 
-/// Everything that the imports touch.
+/// State that the imports read and change.
 #[derive(Debug, Default)]
 pub struct World {
-    /// The streams by their context.
+    /// Streams by the ids of their contexts.
     pub streams: BTreeMap<u32, Stream>,
-    /// Number of streams that there were.
+    /// Number of streams created so far.
     pub contexts: u32,
-    /// The context of hostcalls.
+    /// Id of the context that hostcalls refer to.
     pub context: u32,
-    /// The plugin's configuration.
+    /// Configuration of the plugin.
     pub configuration: Vec<u8>,
-    /// The clock.
+    /// Current time in milliseconds.
     pub now_ms: u64,
-    /// Lines that were logged.
+    /// Lines that the filter logged.
     pub log: Vec<String>,
-    /// The period of ticks; 0: none.
+    /// Tick period in milliseconds; 0: no ticks.
     pub tick_ms: u32,
-    /// Statistics by id: name and, of counters, value.
+    /// Statistics, indexed by their ids: each has a name and, for counters, a value.
     pub counters: Vec<(String, i64)>,
-    /// Hostcalls that failed: the filter asked for what Envoy would refuse.
+    /// Descriptions of failed hostcalls, which Envoy would refuse too.
     pub refused: Vec<String>,
-    /// The next `set_buffer` ends the stream before it returns, as it does when a limit is hit.
+    /// True if the next `set_buffer` ends the stream before it returns, as happens when a limit is
+    /// exceeded.
     pub end_in_set_buffer: bool,
     entropy: u64,
 }
 
 impl World {
-    /// Makes a world without streams, at a time.
+    /// Creates a world without streams, at this time.
     pub(super) fn at(now_ms: u64) -> Self {
         Self { now_ms, ..Self::default() }
     }
@@ -97,7 +98,7 @@ impl World {
     }
 }
 
-/// Bytes that differ each time, the same in each run.
+/// Returns a pseudo-random number, different at each call, but the same in each run.
 pub(super) fn entropy(world: &mut World) -> u64 {
     world.entropy = world.entropy.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
     world.entropy

@@ -1,4 +1,4 @@
-//! A client with a connection of its own for each request: dropping the response closes it.
+//! HTTP client with a new connection for each request. Dropping the response closes the connection.
 
 use bytes::Bytes;
 use creole_rig::{Got, soon};
@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 
 use crate::Worker;
 
-/// A response whose connection ends when it is dropped.
+/// Response whose connection closes when this value is dropped.
 #[derive(Debug)]
 pub struct Open {
     pub response: Response<Incoming>,
@@ -38,7 +38,7 @@ pub fn request(method: &str, path: &str, body: impl Into<Bytes>) -> Request<Full
         .unwrap()
 }
 
-/// Sends a request and gives the response when its head has come.
+/// Sends a request, and returns the response when its head has arrived.
 pub async fn open(
     worker: &Worker,
     request: Request<Full<Bytes>>,
@@ -61,14 +61,14 @@ pub async fn get(worker: &Worker, path: &str) -> Got {
     send(worker, request("GET", path, "")).await
 }
 
-/// Counts of living things in the isolate of a Worker with hooks.
+/// Counts of live objects in the isolate of a Worker with test hooks.
 #[derive(Debug)]
 pub struct Figures {
-    /// Exchanges.
+    /// Number of exchanges.
     pub live: u64,
-    /// Requests and streams that wait for the module.
+    /// Number of requests and streams that wait for the WebAssembly module.
     pub waiting: u64,
-    /// Bytes of WebAssembly.
+    /// Size of the WebAssembly memory in bytes.
     pub bytes: u64,
 }
 
@@ -89,7 +89,7 @@ pub async fn read(open: Open) -> Got {
     creole_rig::read(response).await
 }
 
-/// Reads on until `text` has come.
+/// Reads the body until `text` has arrived.
 pub async fn read_until(open: &mut Open, seen: &mut String, text: &str) {
     creole_rig::read_until(&mut open.response, seen, text).await;
 }

@@ -1,4 +1,4 @@
-//! workerd with the Worker in it.
+//! Process of workerd, the Workers runtime, with the Worker in it.
 
 use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-/// The date and the flags that choose the runtime's behaviour: those of `cloudflare/wrangler.toml`.
+/// Returns the compatibility date and flags of the runtime, as in `cloudflare/wrangler.toml`.
 fn compatibility() -> String {
     let wrangler = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../cloudflare/wrangler.toml");
     let text = std::fs::read_to_string(wrangler).unwrap();
@@ -23,10 +23,10 @@ fn compatibility() -> String {
     format!("compatibilityDate = {date},\n  compatibilityFlags = {flags},")
 }
 
-/// A running Worker. It is killed when this is dropped.
+/// Running Worker, killed when this value is dropped.
 pub struct Worker {
     pub address: SocketAddr,
-    /// Time from the start of the process until it listened.
+    /// Time from the start of the process until the Worker accepted connections.
     pub started: Duration,
     child: Child,
     log: Arc<Mutex<String>>,
@@ -56,13 +56,14 @@ impl Worker {
         Self::run("CREOLE_WORKER_DIR", &[(name, format!("json = {}", quote(json)))])
     }
 
-    /// The Worker that can be asked to panic, and for its figures.
+    /// Starts the Worker with test hooks, which can panic on demand and report counts of live
+    /// objects.
     #[must_use]
     pub fn start_with_hooks(upstream: &str, config: &str) -> Self {
         Self::start_with_hooks_and(upstream, config, &[])
     }
 
-    /// Starts the Worker that can be asked for its figures, with more variables.
+    /// Starts the Worker with test hooks, and with more variables.
     #[must_use]
     pub fn start_with_hooks_and(upstream: &str, config: &str, more: &[(&str, &str)]) -> Self {
         let variables = [("UPSTREAM_URL", upstream), ("CREOLE_CONFIG", config)];
@@ -120,7 +121,7 @@ impl Worker {
         self.log.lock().unwrap().clone()
     }
 
-    /// The lines of the log that are about requests, with this member.
+    /// Returns the lines of the request log that have this member.
     #[must_use]
     pub fn lines(&self, key: &str, value: &str) -> Vec<Value> {
         let log = self.log();
@@ -128,8 +129,8 @@ impl Worker {
         lines.filter(|line| line[key] == value).collect()
     }
 
-    /// Resident bytes, open descriptors and processor time of workerd; `None` where there is no
-    /// `/proc`.
+    /// Returns the resident bytes, open descriptors and processor time of workerd; `None` on
+    /// systems without `/proc`.
     #[must_use]
     pub fn figures(&self) -> Option<Figures> {
         let id = self.child.id();
@@ -196,7 +197,7 @@ const creole :Workerd.Worker = (
     )
 }
 
-/// A text as Cap'n Proto writes it.
+/// Returns a text as a Cap'n Proto literal.
 fn quote(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
 }

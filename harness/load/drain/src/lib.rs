@@ -1,8 +1,8 @@
-//! Minimum work of any translation in a filter: the request's body is taken out of Envoy piece by
-//! piece and put back whole at its end, each piece of the response is taken out and put back at
-//! once.
+//! Baseline filter that does the minimum work of any translating filter. It takes the request's
+//! body out of Envoy chunk by chunk and puts it back whole; it takes out and puts back each
+//! response chunk at once.
 //!
-//! On the crate `proxy-wasm`, so not for bodies above Envoy's buffer limit of 1 MiB: see
+//! The filter uses the crate `proxy-wasm`, so bodies are limited to Envoy's buffer of 1 MiB: see
 //! `docs/dev/decisions/0001-own-guest-abi.md`.
 
 use proxy_wasm::traits::{Context, HttpContext, RootContext};
