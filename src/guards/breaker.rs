@@ -148,7 +148,7 @@ struct Pair<'t, 'a> {
     /// Index of the result in its turn.
     at: usize,
     failed: bool,
-    /// True if the call waited for something, with or without success.
+    /// True if the tool call waited for a process or a person, with or without success.
     waited: bool,
     /// Hash of the call and its result; `None` if the call failed.
     succeeded_as: Option<String>,

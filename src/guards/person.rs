@@ -138,8 +138,8 @@ fn of_user(user: &User<'_>, earlier: &[Turn<'_>], last: &LastResults) -> Voice {
 /// prevents reading a turn twice.
 #[derive(Default)]
 struct LastResults {
-    /// Index after the last turn with results, or an upper bound of that index; `None` before the
-    /// first search.
+    /// Index after the last turn with tool results, or an upper bound of that index; `None` before
+    /// that turn was searched for.
     end: Cell<Option<usize>>,
 }
 

@@ -10,7 +10,7 @@ pub(super) struct Reading {
     pub(super) head: Beginning,
 }
 
-/// First bytes of a text without white space, of which a model can write any amount.
+/// First bytes of a text, leaving out white space: a model can write any amount of white space.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Beginning {
     bytes: [u8; Self::BYTES_MAX],

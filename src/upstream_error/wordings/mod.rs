@@ -109,7 +109,7 @@ impl Wordings {
         self.phrases(Part::Alone).filter_map(|phrase| words::find(text, phrase)).min()
     }
 
-    /// Returns the number beside the first phrase of the table that has one.
+    /// Returns the number beside the first phrase of the table that stands beside a number.
     pub(super) fn number(&self, text: &str) -> Option<u64> {
         let phrases = self.0.iter().flat_map(|row| row.phrases.iter().map(|it| (row.part, *it)));
         phrases.into_iter().find_map(|(part, phrase)| match part {
