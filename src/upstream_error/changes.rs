@@ -73,7 +73,7 @@ enum Warning {
 }
 
 impl Refused {
-    /// Returns the row of the change. A test checks that each change has a row.
+    /// Returns the row of the change. A change without a row would leave the request as it is.
     fn row(&self) -> &'static Row {
         rows().find(|row| row.change.is_like(self)).unwrap_or(&rows::ROW)
     }

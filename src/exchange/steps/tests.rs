@@ -18,6 +18,10 @@ struct Toy {
 const TOY: &[StepRow] = &[StepRow { begin, is_for_counts: false }];
 
 fn begin(see: &See<'_>, _: &mut Report) -> Option<Box<dyn Step>> {
+    // A real step also checks that the operator allowed the address.
+    if !see.can.fetch {
+        return None;
+    }
     see.text()?.contains("WORD").then(|| Box::new(Toy { word: None }) as Box<dyn Step>)
 }
 
