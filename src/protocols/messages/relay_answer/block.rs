@@ -71,7 +71,7 @@ enum Content {
 impl Block {
     /// Reads a `content_block_start`. `mint` returns a new id for a call, if the call's id is
     /// missing or a duplicate.
-    // Long function, because each kind of block has a branch.
+    // Long: each kind of block has a branch.
     pub(super) fn start(data: &str, mint: &mut dyn FnMut(&str) -> Option<String>) -> Self {
         let block = member(data, "content_block").unwrap_or("{}");
         let known = text(block, "type").map(|name| name.decode()).filter(|name| !name.is_empty());
