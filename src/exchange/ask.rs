@@ -10,7 +10,6 @@
 use super::body::{first_of_body, is_whole};
 use super::count::{self, Count};
 use super::models::{self, LIST_BYTES_MAX};
-use super::round::Round;
 use super::seam::{Call, End, Fetch};
 use super::{Client, Exchange};
 use crate::Millis;
@@ -63,7 +62,7 @@ struct AskHead {
 }
 
 impl Ask {
-    pub(super) fn new(asker: Asker) -> Self {
+    fn new(asker: Asker) -> Self {
         Self { asker, head: None, body: Vec::new() }
     }
 
@@ -90,6 +89,12 @@ impl Ask {
 }
 
 impl Exchange {
+    /// Opens an auxiliary call, whose answer may take `timeout_ms`.
+    pub(super) fn begin_ask(&mut self, asker: Asker, timeout_ms: u64, now: Millis) {
+        self.watchdog.start(timeout_ms, now);
+        self.state.ask(Ask::new(asker));
+    }
+
     /// Handles the head of the answer to the auxiliary call. Returns false if no auxiliary call is
     /// open.
     pub(super) fn handle_ask_head(&mut self, status: u16, headers: &[Header], now: Millis) -> bool {
@@ -102,8 +107,7 @@ impl Exchange {
             if let Some(Ask { asker: Asker::Count(_, protocol, context), .. }) =
                 self.state.take_ask()
             {
-                let (config, ping) = (self.config.clone(), self.can.ping);
-                self.state.call(Round::new(config, protocol, self.ids, ping, context));
+                self.begin_round(protocol, context);
             }
             return false;
         }

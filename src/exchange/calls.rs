@@ -1,7 +1,7 @@
 //! Upstream calls of an exchange: for the client's answer (a round), for a token count or for a
 //! list of models (auxiliary calls).
 
-use super::ask::{Ask, Asker};
+use super::ask::Asker;
 use super::count::{self, Count};
 use super::models::LIST_TIMEOUT_MS;
 use super::retry::Refusal;
@@ -13,6 +13,7 @@ use super::{Exchange, Path, Pings};
 use crate::Millis;
 use crate::config::Protocol;
 use crate::error::{Error, ErrorKind, Fault};
+use crate::model::request_context::RequestContext;
 use crate::observe::report::{Cause, Outcome};
 use crate::protocols::messages::models::{self, ListFor};
 use crate::protocols::{self, CountRequest, Translated};
@@ -140,15 +141,20 @@ impl Exchange {
         let is_patient = count.is_none() && (!context.stream || self.can.ping == Pings::Sent);
         let pings = self.can.ping != Pings::No;
         let timeout_ms = self.config.settings.first_byte_after_ms(pings, is_patient);
-        self.watchdog.start(timeout_ms, now);
         match count {
-            Some(count) => self.state.ask(Ask::new(Asker::Count(count, protocol, context))),
+            Some(count) => self.begin_ask(Asker::Count(count, protocol, context), timeout_ms, now),
             None => {
-                let (config, ping) = (self.config.clone(), self.can.ping);
-                self.state.call(Round::new(config, protocol, self.ids, ping, context));
+                self.watchdog.start(timeout_ms, now);
+                self.begin_round(protocol, context);
             }
         }
         Ok(Call { upstream, path, headers, body, fetch: None })
+    }
+
+    /// Begins the round of a call whose time already runs.
+    pub(super) fn begin_round(&mut self, protocol: Protocol, context: Box<RequestContext>) {
+        let (config, ping) = (self.config.clone(), self.can.ping);
+        self.state.call(Round::new(config, protocol, self.ids, ping, context));
     }
 
     /// Builds the call of the upstream's tokenizer, or answers with an estimate.
@@ -189,8 +195,7 @@ impl Exchange {
         // The request has no content.
         headers.retain(|(name, _)| name != "content-type");
         self.report.upstream.clone_from(&upstream);
-        self.watchdog.start(LIST_TIMEOUT_MS, now);
-        self.state.ask(Ask::new(Asker::Models(list_for)));
+        self.begin_ask(Asker::Models(list_for), LIST_TIMEOUT_MS, now);
         Some(Call { upstream, path, headers, body: Vec::new(), fetch: None })
     }
 }

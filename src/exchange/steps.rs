@@ -4,7 +4,7 @@
 //! Steps before the call run one after another. The step after the answer holds the answer's end,
 //! and asks its questions once the answer is complete.
 
-use super::ask::{Ask, Asker};
+use super::ask::Asker;
 use super::seam::{Call, Failure, HostCan};
 use super::{Client, Exchange, Path};
 use crate::Millis;
@@ -325,15 +325,7 @@ impl Exchange {
         }
         self.count_bytes_since(before);
         self.watchdog.sent(now);
-        self.finish(Outcome::Answered, 200, now);
-        if is_cut {
-            self.state.cut();
-        }
-    }
-
-    fn begin_ask(&mut self, asker: Asker, timeout_ms: u64, now: Millis) {
-        self.watchdog.start(timeout_ms, now);
-        self.state.ask(Ask::new(asker));
+        self.end_answer(is_cut, now);
     }
 }
 
