@@ -26,13 +26,12 @@ mod tree;
 mod types;
 mod values;
 
-use super::facts::{Facts, Member};
+use super::facts::Facts;
 use super::merged::{self, Which};
 use super::references::{Definitions, name_of};
-use crate::json::{self, Str, ValueKind, Writer};
-use crate::json_schema::{
-    KeywordValue, PATTERN_PROPERTIES, is_unportable, keyword_value, may_be_bool, written,
-};
+use super::walk::Dialect;
+use crate::json::{self, Str, Writer};
+use crate::json_schema::written;
 use crate::text::names::{NameSet, Names};
 use crate::text::words;
 
@@ -133,12 +132,40 @@ fn definitions(root: &str) -> Names<'static, (String, &str)> {
     all
 }
 
+impl Dialect for Flavour<'_> {
+    fn object(&mut self, schema: &str, json: &mut Writer<'_>, _root: bool) {
+        self.write(schema, json, SchemaPosition::Inner);
+    }
+
+    /// Writes a schema that is the value of a keyword. Kimi allows a `$ref` at few positions, but
+    /// in a branch of `anyOf` always.
+    fn subschema(&mut self, keyword: &str, schema: &str, json: &mut Writer<'_>) {
+        let takes_references = matches!(keyword, "items" | "additionalProperties");
+        let refers = Facts::of(schema).reference.and_then(|it| self.reference(it));
+        if refers.is_none() || takes_references {
+            return self.schema(schema, json);
+        }
+        json.begin_object().key("anyOf").begin_array();
+        self.schema(schema, json);
+        json.end_array().end_object();
+    }
+
+    fn takes_name(&self, name: Str<'_>) -> bool {
+        // A member called `$ref` would be read as a reference.
+        name != "$ref" && self.takes_key(&name.decode())
+    }
+
+    fn takes(&self, keyword: &str, value: &str) -> bool {
+        self.takes_key(keyword) && values::is_taken(value, self.within.is_some())
+    }
+}
+
 impl Flavour<'_> {
     /// Writes the whole schema, loosened until no definition requires itself without end.
     fn whole(&mut self, place: SchemaPosition) -> String {
         loop {
             (self.depth, self.within) = (0, None);
-            let text = written(|json| self.schema(self.root, json, place));
+            let text = written(|json| self.write(self.root, json, place));
             let mut loosens = |all: bool| {
                 let mut changes = false;
                 for name in limits::endless(&text, all) {
@@ -152,7 +179,7 @@ impl Flavour<'_> {
         }
     }
 
-    fn schema(&mut self, schema: &str, json: &mut Writer<'_>, place: SchemaPosition) {
+    fn write(&mut self, schema: &str, json: &mut Writer<'_>, place: SchemaPosition) {
         if !schema.starts_with('{') {
             json.raw("{}");
             return;
@@ -168,21 +195,21 @@ impl Flavour<'_> {
         if merges(&facts, function)
             && let Some(parts) = merged::parts(&facts, Which::AsFarAsPossible, function)
         {
-            return self.schema(&parts.beside(schema, function), json, place);
+            return self.write(&parts.beside(schema, function), json, place);
         }
         if function {
-            return self.object(&facts, json, place);
+            return self.write_object(&facts, json, place);
         }
         if chooses(&facts) {
             return self.choice(facts.any_of, &facts, json, place);
         }
         if let Some(narrowed) = values::narrowed(schema, &facts) {
-            return self.schema(&narrowed, json, place);
+            return self.write(&narrowed, json, place);
         }
         if let Some(branches) = types::branches(schema, &facts) {
             return self.choice(&branches, &facts, json, place);
         }
-        self.object(&facts, json, place);
+        self.write_object(&facts, json, place);
     }
 
     /// Writes a choice of schemas (`anyOf`), with the description of the schema that contains the
@@ -196,7 +223,7 @@ impl Flavour<'_> {
     ) {
         self.noted(facts, json, place, |flavour, json| {
             json.key("anyOf");
-            flavour.list(branches, json);
+            flavour.schema(branches, json);
         });
     }
 
@@ -236,7 +263,7 @@ impl Flavour<'_> {
     }
 
     /// Writes a schema that is neither a reference nor a choice.
-    fn object(&mut self, facts: &Facts<'_>, json: &mut Writer<'_>, place: SchemaPosition) {
+    fn write_object(&mut self, facts: &Facts<'_>, json: &mut Writer<'_>, place: SchemaPosition) {
         let function = place == SchemaPosition::Function;
         let is_loosened = self.is_loosened(place);
         if is_loosened && !(function || facts.typed || facts.properties) {
@@ -302,77 +329,11 @@ impl Flavour<'_> {
         for (name, schema) in json::members(properties) {
             if !moved.contains(&name.decode()) {
                 json.key_str(name);
-                self.schema(schema, json, SchemaPosition::Inner);
+                self.schema(schema, json);
             }
         }
         self.depth = self.depth.saturating_sub(1);
         json.end_object();
-    }
-
-    /// Writes a member whose output does not depend on the schema's other members.
-    fn member(&mut self, member: &Member<'_>, json: &mut Writer<'_>) {
-        let (key, value, keyword) = (member.key, member.value, member.keyword.as_ref());
-        match (keyword_value(keyword), member.kind()) {
-            (KeywordValue::Schema, ValueKind::Bool) if keyword == "not" => {}
-            (KeywordValue::Schema, ValueKind::Bool) if may_be_bool(keyword) => {
-                json.key_str(key).raw(value);
-            }
-            // As drafts before 2020-12 call it. One of the name itself stands beside it, perhaps.
-            (KeywordValue::Items, ValueKind::Array) => {
-                json.key("prefixItems");
-                self.list(value, json);
-            }
-            (KeywordValue::Branches, ValueKind::Array) => {
-                json.key_str(key);
-                self.list(value, json);
-            }
-            (KeywordValue::Items, _) => {
-                json.key_str(key);
-                self.schema(value, json, SchemaPosition::Inner);
-            }
-            (KeywordValue::Schema, _) => {
-                json.key_str(key);
-                self.held(value, keyword == "additionalProperties", json);
-            }
-            (KeywordValue::Named, ValueKind::Object) => {
-                json.key_str(key).begin_object();
-                for (name, schema) in json::members(value) {
-                    let is_odd = keyword == PATTERN_PROPERTIES && is_unportable(name);
-                    // It would be taken for a reference.
-                    let is_odd = is_odd || name == "$ref";
-                    if !is_odd && self.takes_key(&name.decode()) {
-                        json.key_str(name);
-                        self.held(schema, false, json);
-                    }
-                }
-                json.end_object();
-            }
-            _ if keyword == "pattern" && json::string(value).is_some_and(is_unportable) => {}
-            _ if self.takes_key(keyword) && values::is_taken(value, self.within.is_some()) => {
-                json.key_str(key).raw(value);
-            }
-            _ => {}
-        }
-    }
-
-    /// Writes a schema that is the value of a keyword. Kimi allows a `$ref` at few positions, but
-    /// in a branch of `anyOf` always.
-    fn held(&mut self, schema: &str, takes_references: bool, json: &mut Writer<'_>) {
-        let refers = Facts::of(schema).reference.and_then(|it| self.reference(it));
-        if refers.is_none() || takes_references {
-            return self.schema(schema, json, SchemaPosition::Inner);
-        }
-        json.begin_object().key("anyOf").begin_array();
-        self.schema(schema, json, SchemaPosition::Inner);
-        json.end_array().end_object();
-    }
-
-    fn list(&mut self, schemas: &str, json: &mut Writer<'_>) {
-        json.begin_array();
-        for schema in json::elements(schemas) {
-            self.schema(schema, json, SchemaPosition::Inner);
-        }
-        json.end_array();
     }
 
     fn write_definitions(&mut self, json: &mut Writer<'_>) {
@@ -385,7 +346,7 @@ impl Flavour<'_> {
         for (name, schema) in all {
             json.key_text(&name);
             self.within = Some(name);
-            self.schema(schema, json, SchemaPosition::Definition);
+            self.write(schema, json, SchemaPosition::Definition);
         }
         (self.depth, self.within) = (depth, None);
         json.end_object();

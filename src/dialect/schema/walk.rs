@@ -5,7 +5,7 @@
 
 use super::facts::{Facts, Member};
 use super::merged::Merged;
-use crate::json::{self, ValueKind, Writer};
+use crate::json::{self, Str, ValueKind, Writer};
 use crate::json_schema::{Holds, PATTERN_PROPERTIES, holds, is_unportable, kind_of, may_be_bool};
 
 /// Writer of schemas in the form that an upstream supports. No method fails, because schemas were
@@ -50,21 +50,38 @@ pub(super) trait Dialect {
             }
             (Holds::Schema, _) => {
                 json.key_str(*key);
-                self.schema(value, json);
+                self.subschema(keyword, value, json);
             }
             (Holds::Named, ValueKind::Object) => {
                 json.key_str(*key).begin_object();
                 for (name, schema) in json::members(value) {
-                    if keyword != PATTERN_PROPERTIES || !is_unportable(name) {
+                    let is_portable = keyword != PATTERN_PROPERTIES || !is_unportable(name);
+                    if is_portable && self.takes_name(name) {
                         json.key_str(name);
-                        self.schema(schema, json);
+                        self.subschema(keyword, schema, json);
                     }
                 }
                 json.end_object();
             }
             _ if keyword == "pattern" && json::string(value).is_some_and(is_unportable) => {}
-            _ => drop(json.key_str(*key).raw(value)),
+            _ if self.takes(keyword, value) => drop(json.key_str(*key).raw(value)),
+            _ => {}
         }
+    }
+
+    /// Writes a schema that is the value of a keyword, or a named part of the value.
+    fn subschema(&mut self, _keyword: &str, schema: &str, json: &mut Writer<'_>) {
+        self.schema(schema, json);
+    }
+
+    /// Returns true if the upstream accepts this name for a definition or a pattern.
+    fn takes_name(&self, _name: Str<'_>) -> bool {
+        true
+    }
+
+    /// Returns true if the upstream accepts a keyword whose value is not a schema.
+    fn takes(&self, _keyword: &str, _value: &str) -> bool {
+        true
     }
 
     /// Writes `properties` if no member of the schema did: those of the merged branches, or an
