@@ -30,7 +30,7 @@ pub(crate) enum What {
 }
 
 impl Error {
-    // Out of the way: every read can fail, and hardly any does.
+    // Not inlined: every read can fail, but errors are rare.
     #[cold]
     #[inline(never)]
     pub(crate) fn new(offset: usize, what: What) -> Self {

@@ -156,7 +156,7 @@ impl<'a> Reader<'a> {
             if next != Some(b',') {
                 return Err(self.syntax(expected));
             }
-            // What follows must be a key or a value: whoever reads it refuses anything else.
+            // After the comma, the reader of the next key or value refuses anything else.
             self.advance(1);
         }
         Ok(true)
@@ -264,7 +264,7 @@ impl<'a> Reader<'a> {
                 Some(b'-' | b'0'..=b'9') => self.number_token()?,
                 _ => self.literal_token()?,
             }
-            // Go to the next value, closing what ends here.
+            // Moves to the next value, and closes the objects and arrays that end before it.
             loop {
                 if self.depth == outside {
                     let blanks = self.blanks.saturating_sub(blanks);

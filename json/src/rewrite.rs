@@ -9,13 +9,13 @@ use crate::{Writer, elements, members};
 /// `rewrite` returns `None`. The text stays the same if all members stay.
 ///
 /// # Errors
-/// Those of `rewrite`.
+/// Errors of `rewrite`.
 pub fn rewrite_object<'b, E>(
     text: &'b str,
     mut rewrite: impl FnMut(&str, &'b str) -> Result<Option<Cow<'b, str>>, E>,
 ) -> Result<Cow<'b, str>, E> {
     let mut same = true;
-    // No more than what was written: values are nested, and each level has an output.
+    // Starts without capacity: values are nested, and each level has its own buffer.
     let mut out = Vec::new();
     let mut json = Writer::new(&mut out);
     json.begin_object();
@@ -34,7 +34,7 @@ pub fn rewrite_object<'b, E>(
 /// `rewrite` returns `None`. The text stays the same if all elements stay.
 ///
 /// # Errors
-/// Those of `rewrite`.
+/// Errors of `rewrite`.
 pub fn rewrite_array<'b, E>(
     text: &'b str,
     mut rewrite: impl FnMut(&'b str) -> Result<Option<Cow<'b, str>>, E>,

@@ -19,7 +19,7 @@ pub(crate) fn code_point_escape(text: &str) -> Option<(usize, u32, bool)> {
         0xd800..0xdc00 if matches!(low(), Some(0xdc00..0xe000)) => (12, 8, false),
         0..0x80 => (6, 5, false),
         0x80..0x800 => (6, 4, false),
-        // Half a pair becomes U+FFFD, which has three bytes as well.
+        // An unpaired surrogate becomes U+FFFD, which has three bytes as well.
         _ => (6, 3, matches!(unit, 0xd800..0xe000)),
     })
 }
@@ -107,7 +107,7 @@ impl Specials {
     #[inline(never)]
     fn far(&mut self, bytes: &[u8]) -> (usize, Option<u8>) {
         let at = find_far(bytes, self.block);
-        // The bytes after it are looked at anew.
+        // The bytes after the special byte are searched again.
         self.block = at.wrapping_sub(BLOCK).wrapping_add(1);
         self.bits = 0;
         (at, bytes.get(at).copied())
@@ -124,8 +124,8 @@ pub(crate) fn copy_plain(out: &mut Vec<u8>, rest: &mut &[u8]) -> Option<u8> {
         if bits == 0 && near == 0 {
             break;
         }
-        // A block is one instruction, and what is too much of it goes again: less work than to copy
-        // a number of bytes that nobody knew before.
+        // A block is copied with one instruction, and its surplus is removed later: faster than to
+        // copy a number of bytes that is known only at run time.
         out.extend_from_slice(block);
         if bits == 0 {
             *rest = after;

@@ -80,9 +80,9 @@ impl<'a> Str<'a> {
     pub fn is_blank(&self) -> bool {
         match self.raw.bytes().find(|byte| *byte != b' ') {
             None => true,
-            // Most texts are known by their first letter.
+            // The first character decides for most texts.
             Some(byte) if byte.is_ascii_graphic() && byte != b'\\' => false,
-            // An escape or a letter beyond ASCII can say white space.
+            // An escape or a character beyond ASCII may be white space.
             Some(_) => self.decode().chars().all(char::is_whitespace),
         }
     }

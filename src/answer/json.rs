@@ -147,14 +147,14 @@ impl JsonAnswer {
     /// repair.
     fn handle_several(&mut self, body: &str, to: &mut Output<'_>) -> Result<(), Error> {
         if let Some(inside) = framing::unquoted(body) {
-            // Serialised twice.
+            // The body is a JSON string: the answer was serialised twice.
             return self.read_whole(&inside, to);
         }
         let mut rest = body;
         let first = framing::next(&mut rest);
         let alone = framing::next(&mut rest).is_none();
         match first {
-            // Nothing but brackets around it. (The same text again would be nested too deeply.)
+            // Single object in brackets. It is shorter than the body, so the recursion ends.
             Some(Payload::Object(object)) if alone && object.len() < body.len() => {
                 self.read_whole(object, to)
             }
@@ -199,7 +199,7 @@ impl AnswerReader for JsonAnswer {
             let Some(event) = self.decoder.finish() else { break };
             let is_object = event.data.starts_with('{');
             match self.objects.handle_event(&event, to) {
-                // It was cut off with its connection.
+                // The object was cut off when the connection ended.
                 Err(Broken::Unreadable) if is_object => {
                     self.objects.reader.state_mut().break_off();
                     break;
@@ -212,7 +212,7 @@ impl AnswerReader for JsonAnswer {
         } else if self.state().is_complete() {
             self.objects.reader.end(to)
         } else if to.report.chunks == 0 && self.decoder.has_junk() {
-            // Plain text, or bytes that nothing here can read.
+            // Body of plain text, or of bytes that cannot be read.
             Err(unreadable(&self.decoder.junk(), to))
         } else {
             Err(Error::answer_broke_off())
@@ -277,8 +277,8 @@ impl Objects {
     /// Handles a whole body. Returns true if it could be parsed.
     fn handle_body(&mut self, body: &str, to: &mut Output<'_>) -> Result<bool, Error> {
         let mut taken = self.reader.handle_body(body, to)?;
-        // A message may look like an answer of the other protocol to a reader that looks at it from
-        // outside.
+        // A reader recognizes bodies of other protocols only roughly, so the second reader may hand
+        // the body back to the first.
         for _ in 0..2 {
             let Taken::Other(kind) = taken else { break };
             self.reader = (self.make)(kind, to);
@@ -295,8 +295,7 @@ impl Objects {
         to: &mut Output<'_>,
     ) -> Result<(), Broken> {
         let mut rest = data;
-        // Text beside objects that say something is dropped. Alone it may be an error in plain
-        // words.
+        // Text beside objects with content is dropped. Text alone may be an error in plain words.
         let (mut has_objects, mut has_text) = (false, false);
         while let Some(item) = framing::next(&mut rest) {
             if to.phase() == Phase::Ended {
@@ -318,7 +317,7 @@ impl Objects {
                     }
                     has_objects |= self.handle_item(called, &repaired, to)?;
                 }
-                // A note to people, of a kind that clients do not know.
+                // Note to people, in an event of a kind that clients do not know.
                 Payload::Unreadable(_)
                     if matches!(called, Called::Other | Called::Responses(_)) =>
                 {
@@ -327,7 +326,7 @@ impl Objects {
                 Payload::Unreadable(_) => has_text = true,
             }
         }
-        // Nothing can be an error of an answer that has ended.
+        // Text behind the end of an answer is no error.
         if to.phase() == Phase::Ended {
             return Ok(());
         }
@@ -343,7 +342,7 @@ impl Objects {
     ) -> Result<bool, Broken> {
         match self.handle_object(called, object, to)? {
             Some(says) => Ok(says),
-            // Only numbers about the answer are lost.
+            // An unreadable object behind the finish reason loses only numbers about the answer.
             None if self.reader.has_stopped() => {
                 to.warn("upstream_event_dropped");
                 Ok(false)
@@ -374,7 +373,7 @@ impl Objects {
 fn says(taken: Taken) -> Option<bool> {
     match taken {
         Taken::Yes { says } => Some(says),
-        // What neither reader takes for its own cannot be read.
+        // An object that neither protocol's reader accepts cannot be read.
         Taken::Unread | Taken::Other(_) => None,
     }
 }
@@ -383,7 +382,7 @@ fn says(taken: Taken) -> Option<bool> {
 /// failed. Text that looks like JSON may be a part of the answer, and is not quoted; nor are bytes
 /// that are no text.
 fn unreadable(text: &str, to: &Output<'_>) -> Error {
-    // Programs colour what they say with escapes.
+    // Programs colour their messages with escape sequences, so ESC counts as plain text.
     let is_plain = |it: char| !it.is_control() || it.is_whitespace() || it == '\u{1b}';
     let is_binary = |it: char| it == char::REPLACEMENT_CHARACTER || !is_plain(it);
     if !error::is_page(text) && text.contains(|it| matches!(it, '"' | '{' | '}') || is_binary(it)) {

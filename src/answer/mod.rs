@@ -181,7 +181,8 @@ impl Answer {
         let before = out.len();
         let result = self.take(out, |reader, to| reader.handle_whole(body, to));
         if result.is_err() {
-            // All that was written of it was written just now: nobody has seen it.
+            // The whole output of the failed answer was written by this call, so nothing of it was
+            // sent.
             out.truncate(before);
             self.writer.take_back();
         }

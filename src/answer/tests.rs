@@ -1,4 +1,4 @@
-//! Tests of how an upstream's word for a failure is told.
+//! Tests of the errors for finish reasons that mean a failure.
 
 use super::output::failure;
 use crate::error::ErrorKind;

@@ -149,10 +149,10 @@ impl Call {
             let Some(joined) = self.name_with(name) else { return true };
             let goes_on = begins_tool(&joined, tools);
             if is_tool(&self.name, tools) && !goes_on {
-                // A client may have seen this name.
+                // A client may have seen the call's complete name already.
                 return true;
             }
-            // A server that repeats the input from its start may do so with the name.
+            // A server that repeats a call's input from the start may repeat the name, too.
             self.name = if is_tool(name, tools) && !goes_on { name.to_owned() } else { joined };
         }
         false

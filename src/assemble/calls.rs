@@ -129,8 +129,8 @@ impl Calls {
         Some(result)
     }
 
-    /// Leaves out the call at `index`, which never got a name: a client cannot run a call without
-    /// one.
+    /// Leaves out the call at `index`, which never got a name: a client cannot run a call without a
+    /// name.
     pub(super) fn leave_out_nameless(&mut self, index: usize) {
         self.left_out.invalid = true;
         if let Some(call) = self.list.get_mut(index) {
@@ -237,7 +237,7 @@ impl Calls {
         let Some(call) = self.list.get(index) else { return false };
         let tool = to.context.tools.meant_by(call.name());
         let waits = call.state() == CallState::Waiting;
-        // A refusal has no call that the model could mend.
+        // In a refusal, an invalid input counts as cut off: the model cannot mend the call.
         let cut_off = unseen && (*input == Input::CutOff || refused && *input == Input::Invalid);
         let invalid = !cut_off && *input == Input::Invalid;
         if invalid {

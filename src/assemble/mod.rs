@@ -386,7 +386,7 @@ impl Assembly {
     /// comes.
     #[inline]
     pub(crate) fn pump(&mut self, flushing: bool, end: BrokenOff, to: &mut Output<'_>) {
-        // Most of what comes goes on with the only block, which has begun.
+        // Fast path: most data continues the queue's only block, whose start was sent.
         if !flushing && self.progress.is_in_block() {
             if let Some(index) = self.queue.only_call() {
                 return self.calls.send_input(index, to);

@@ -70,8 +70,7 @@ impl Pump<'_> {
         }
     }
 
-    /// Sends the text block at the head of the queue. Returns true if the block is finished, like
-    /// the functions below.
+    /// Sends the text block at the head of the queue. Returns true if the block is finished.
     fn pump_text(&mut self, followed: bool, to: &mut Output<'_>) -> bool {
         if !self.queue.head().is_some_and(Block::counts) {
             return followed;
@@ -163,13 +162,14 @@ impl Pump<'_> {
             return at_end;
         }
         let tools = &to.context.tools;
-        // A later block says nothing about a name: parallel calls may each bring theirs in pieces.
+        // A later block does not complete a call's name: parallel calls may each send their name in
+        // pieces.
         let settled = call.state() == CallState::Waiting
             && (at_end
                 || call.input().has_text()
                 || (after == After::Block || call.id().is_some()) && call.name_is_whole(tools));
-        // The model can know a withheld tool from the history, and the client still has it. Or it
-        // is told that it must not call, and the server does not read that.
+        // The model can know a withheld tool from the history, and the client still has the tool.
+        // Or the request forbids calls, and the server ignores this.
         if settled && to.context.withheld.holds(call.name(), tools) {
             self.calls.leave_out_withheld(index);
             to.warn("withheld_tool_called");
@@ -179,7 +179,8 @@ impl Pump<'_> {
             return over;
         }
         if !self.is_buffered {
-            // At the end, this call may still be left out, so it is not opened here.
+            // At the end of the answer, a call may still be left out, so its block is not opened
+            // here.
             if settled && !at_end {
                 self.calls.open(index, self.progress, to);
             }

@@ -166,11 +166,11 @@ impl Thinking {
         };
         let signature = detail.signature.map(|signature| signature.raw().to_owned());
         let text = detail.text.map_or("", |text| text.raw());
-        // Both lists can come side by side.
+        // Items of `reasoning_details` and of `thinking_blocks` can alternate.
         let last = self.details.iter_mut().rev().take(2).find(|item| item.kind == kind);
         if let Some(last) = last
             && last.index == detail.index
-            // The signature is the last of a block.
+            // A signature ends a block of `thinking_blocks`.
             && (name != "thinking" || last.signature.is_none())
             && let Some((_, before)) = &mut last.text
         {
@@ -239,7 +239,7 @@ impl Thinking {
 /// Removes and returns the part of `pending` that can be sent. If more may follow (`is_over` is
 /// false), half of a surrogate pair stays.
 pub(super) fn take_ready(pending: &mut String, is_over: bool) -> String {
-    // Most texts do not wait.
+    // Most texts are sent at once, so that nothing is pending.
     if pending.is_empty() {
         return String::new();
     }
@@ -264,7 +264,8 @@ impl ReasoningItem {
         let Some((name, text)) = self.text.as_ref().filter(|_| self.joined) else {
             return json::compact(out, &self.raw);
         };
-        // The members of the first fragment, with the text and signature of all of them.
+        // The members of the first fragment are copied, with the text and signature of all
+        // fragments.
         let mut reader = json::Reader::of(&self.raw);
         let mut json = json::Writer::new(out);
         json.out().push(b'{');

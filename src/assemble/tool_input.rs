@@ -159,7 +159,8 @@ impl ToolInput {
         if self.is_json && !text.trim().is_empty() {
             self.join_objects();
         }
-        // However an upstream cuts its fragments, what stands behind an object is read on its own.
+        // Text behind a complete object is read separately, however the upstream cuts its
+        // fragments.
         let mut is_start = true;
         while !text.is_empty() {
             let is_over = self.closed || (self.reading.scan.is_object() && !self.custom);
@@ -259,8 +260,8 @@ impl ToolInput {
             if self.is_another(&again) {
                 self.go_on_with(&again);
             } else {
-                // Keep it, without its text, so that the rest of this broken repetition is not
-                // counted as another conflict.
+                // Keeps the broken repetition without its text, so that later text of the
+                // repetition is not counted as another conflict.
                 again.text = String::new();
                 self.again = Some(again);
             }
@@ -274,7 +275,8 @@ impl ToolInput {
             return behind;
         }
         if (is_start || self.replaced) && behind.is_empty() {
-            // A server that sends whole inputs means the last one, though that may come in pieces.
+            // A server that sends whole inputs means the last input, even if this input comes in
+            // pieces.
             self.reading = again;
             self.replaced = true;
         } else {
@@ -299,7 +301,8 @@ impl ToolInput {
         self.reading.push(&again.text);
     }
 
-    /// Drops an interpretation that cannot be JSON; if neither can, the concatenation stays.
+    /// Drops an interpretation of the fragments that cannot be JSON. If no interpretation can, the
+    /// concatenation stays.
     fn settle(&mut self) {
         let Some(cumulative) = &self.cumulative else { return };
         if cumulative.scan.is_broken() {

@@ -55,7 +55,7 @@ impl Echo {
             self.is_telling = piece.iter().any(|byte| Some(byte) != first);
         }
         let last = piece.get(piece.len().saturating_sub(END_BYTES)..).unwrap_or_default();
-        // What is old is let go now and then, and not with each piece.
+        // Old bytes are dropped only now and then, not with each piece.
         if self.end.len() >= KEPT_BYTES {
             self.end.drain(..self.end.len().saturating_sub(END_BYTES));
         }

@@ -41,7 +41,7 @@ impl Content {
     pub(crate) fn reach_end(&mut self) -> Result<BrokenOff, Error> {
         let end = self.summary().broken_off();
         if end.is_refusal && self.assembly().is_in_call() {
-            // This end would make the call look complete.
+            // A refusal would make the incomplete call look complete.
             return Err(Error::misbehaved("Upstream's content filter cut a tool call off"));
         }
         self.set_end(end);
@@ -56,7 +56,7 @@ impl Content {
     pub(crate) fn end(&mut self, to: &mut Output<'_>) -> Result<(), Error> {
         self.finish(to)?;
         if self.text().is_cut() {
-            // What the model said after a stop sequence of the client, it did not say.
+            // Text behind a stop sequence of the client does not count, nor does its finish reason.
             self.summary_mut().clear_finish_reason();
         }
         if let Some(text) = self.own_text(to) {
@@ -72,7 +72,7 @@ impl Content {
             return Err(Error::misbehaved("Model produced an invalid tool call"));
         }
         let reason = self.reason(to)?;
-        // Where nothing was said, only now: there is an answer.
+        // An answer without content begins here.
         self.start(to);
         self.write_end(reason, to);
         Ok(())
@@ -154,8 +154,8 @@ impl Content {
     }
 
     /// Adds a warning to an answer without text or calls. An agent stops at such an answer, and its
-    /// log must tell whether the model was done or a server's parser misread the answer. It is no
-    /// error, because after a tool call there may be nothing to add.
+    /// log must tell whether the model was done or a server's parser misread the answer. Such an
+    /// answer is no error, because after a tool call there may be nothing to add.
     fn note_what_is_missing(&self, to: &mut Output<'_>) {
         let is_dropped = |warning: &Warning| warning.code == "content_dropped";
         let assembly = self.assembly();

@@ -87,7 +87,7 @@ fn start(text: &str, tools: &Tools) -> Option<usize> {
     if behind.contains(close) || !names_tool(behind, tools) {
         return None;
     }
-    // Whole calls before it are in the same text: no server has read them.
+    // Whole calls before the incomplete call are in the same text: no server has parsed them.
     while let Some(before) = call_before(text.get(..at)?) {
         at = before;
     }
@@ -111,8 +111,8 @@ fn call_before(text: &str) -> Option<usize> {
     }
     let closed = MARKS.iter().filter(|(_, close)| text.ends_with(close));
     let opener = |(open, close): &(&str, &str)| {
-        // A call begins behind the end of the one before it, or all of the text would be read for
-        // each call again.
+        // The search for a start mark ends at the preceding call's end mark; otherwise the whole
+        // text would be searched again for each call.
         let inner = text.strip_suffix(close)?;
         let from = inner.rfind(close).map_or(0, |at| at.saturating_add(close.len()));
         Some(from.saturating_add(inner.get(from..)?.rfind(open)?))
@@ -132,7 +132,7 @@ fn names_tool(behind: &str, tools: &Tools) -> bool {
     if name.len() < rest.len() && !name.is_empty() {
         return tools.meant_by(name).is_some();
     }
-    // It ends in the name, or before it.
+    // The text ends within the tool's name, or before the name.
     let begins = |word: &str| word.starts_with(rest);
     rest.len() < NAME_BYTES_MAX
         && (tools.iter().any(|tool| begins(&tool.outgoing))

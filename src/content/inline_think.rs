@@ -31,7 +31,7 @@ type Tags = (&'static str, &'static str);
 
 /// Returns the field to which reasoning between tags is attributed, by its end tag.
 fn field(end: &str) -> Field {
-    // No template reads the other tags in a history.
+    // Templates read no other tags than `<think>` in a history.
     if end == "</think>" { Field::Inline } else { Field::Marked }
 }
 

@@ -230,12 +230,14 @@ impl Content {
         let end = AnswerEnd { alone: !self.has_calls(), is_cut_off };
         let pieces = self.text.finish(&to.context.tools, end);
         self.take_pieces(pieces, to)?;
-        // If it says nothing else, it calls what its reasoning ends with: some models call a tool
-        // before they end their reasoning, and servers take the call for a part of it.
+        // Calls at the end of the reasoning count if the answer has no other content: some models
+        // call a tool before they end their reasoning, and servers take the call for a part of the
+        // reasoning.
         let calls = self.end_reasoning(!self.text.is_cut() && !is_cut_off, to);
         self.take_pieces(calls, to)?;
         if self.text.is_cut() {
-            // What the model said after a stop sequence of the client, it did not say.
+            // Text behind a stop sequence of the client does not count, nor does the way in which
+            // it ended.
             self.end = BrokenOff::default();
         }
         self.assembly.finish(self.end, to);
@@ -313,8 +315,8 @@ impl Content {
         if raw.is_empty() {
             return;
         }
-        // White space says nothing. Nearly no answer is watched, and all of them come here for each
-        // chunk.
+        // White space does not end the search for calls. The field `is_watched` is tested first,
+        // because text comes here with each chunk, and nearly no answer is searched.
         if self.reasoning.is_watched() && !is_blank() {
             self.end_reasoning(false, to);
         }

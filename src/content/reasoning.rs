@@ -142,13 +142,13 @@ impl Reasoning {
         to: &mut Output<'_>,
     ) -> Vec<Piece> {
         let Some(watch) = self.watch.take() else { return Vec::new() };
-        // White space that came behind it parts no thought in two.
+        // White space behind the reasoning does not split the thinking block in two.
         let blank = assembly.take_blank();
         let mut calls = Vec::new();
         for piece in watch.finish(&to.context.tools, end) {
             match (piece, self.field) {
                 (Piece::Text(text), Some(field)) => push_watched(&text, field, assembly, to),
-                // There is no field where nothing but white space came.
+                // Without a field, the reasoning was only white space.
                 (Piece::Text(_), None) => {}
                 (call, _) => calls.push(call),
             }

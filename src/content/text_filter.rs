@@ -32,7 +32,8 @@ impl TextFilter {
     /// Returns the filter for the text of an answer, or `None` if no filter is needed.
     pub(super) fn new(context: &RequestContext) -> Option<Self> {
         let profile = &context.profile;
-        // With their places in the list: `Machine::end` looks the sequence up by it.
+        // Each stop sequence keeps its index in the request's list, by which `Machine::end` finds
+        // it.
         let stops = context.limits.stop_sequences.iter().cloned().enumerate();
         let stops: Vec<(usize, String)> = stops.filter(|(_, stop)| !stop.is_empty()).collect();
         let filter = Self {
@@ -151,7 +152,7 @@ impl TextFilter {
         let (text, sequence) = stop.push(text);
         self.markup_step(&text, pieces);
         if let Some(sequence) = sequence {
-            // Markup that the cut leaves incomplete is text.
+            // Markup that a stop sequence cuts off is text.
             if let Some(markup) = &mut self.markup {
                 markup.release(pieces);
             }
@@ -265,8 +266,8 @@ impl Stop {
     fn push(&mut self, text: &str) -> (String, Option<usize>) {
         self.held.push_str(text);
         let sequences = self.sequences.iter();
-        // The one that is complete first, as at a model: another one that is open then may never
-        // be. Of two that end at once, the longer one.
+        // The stop sequence that is complete first counts, as at a model: another one that has
+        // begun may never be complete. Of two that end together, the longer one counts.
         let found = sequences
             .clone()
             .filter_map(|(index, stop)| {

@@ -141,7 +141,8 @@ impl Markup {
     /// Reads more text, and returns the part that is certainly no call.
     pub(crate) fn push(&mut self, text: &str) -> String {
         let mut out = String::new();
-        // By lines: each takes what is before it off `held`, which would copy all lines after it.
+        // Lines are handled one by one: taking text off the front of `held` would copy all later
+        // lines.
         for line in text.split_inclusive('\n') {
             match self.state {
                 Watch::Off => out.push_str(line),
@@ -219,7 +220,7 @@ impl Markup {
             self.state = Watch::Off;
             out.push_str(&std::mem::take(&mut self.held));
         } else {
-            // Its tokens can still come.
+            // A control token can still begin a call.
             self.state = Watch::Watching;
             self.read(out);
         }
@@ -241,7 +242,7 @@ impl Markup {
             self.indent = indent.saturating_add(1);
             return;
         }
-        // Control tokens follow the end of a fence directly, too.
+        // Control tokens may directly follow the end of a fence.
         let behind = self.fence.and_then(|it| it.behind_end(seen));
         if let Some(behind) = behind
             && self.syntax.tokens.iter().any(|token| behind.starts_with(token))
@@ -271,7 +272,7 @@ impl Markup {
         self.first = false;
         self.in_span = false;
         if is_fence {
-            // The marks themselves open no span.
+            // The marks of a fence open no code span.
             out.push_str(&std::mem::take(&mut self.held));
             return;
         }
@@ -351,7 +352,7 @@ impl Markup {
         let held = std::mem::take(&mut self.held);
         if matches!(self.state, Watch::Listed | Watch::Found) {
             let tool = |name: &str| {
-                // Beside a structured call, only what is no call is read.
+                // Beside a structured call, no name counts as a tool.
                 tools.meant_by(name).filter(|_| end.alone)
             };
             let extent = Extent { is_all: self.first, is_cut_off: end.is_cut_off };

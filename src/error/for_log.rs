@@ -22,7 +22,7 @@ impl Error {
                 return Some(rejection.reason_for_log(&self.message));
             }
             Failure::Client { details, .. } | Failure::Operator { details } => &*details.message,
-            // What stands behind a colon may be what the upstream said.
+            // Text behind a colon may come from the upstream.
             Failure::Upstream { details, .. } => match &*details.message {
                 message if words::begins(message, "upstream could not") => message,
                 message => words::before(message, b":"),
@@ -41,7 +41,7 @@ fn without_values(text: &str) -> String {
         let (before, from) = rest.split_at_checked(at).unwrap_or((rest, ""));
         let quote = from.get(..1).unwrap_or_default();
         let inside = from.get(1..).unwrap_or_default();
-        // The end of a word, as in `upstream's`, quotes nothing.
+        // An apostrophe in a word such as `upstream's` is no quote.
         let is_apostrophe = before.ends_with(char::is_alphanumeric);
         out.push_str(before);
         if is_apostrophe {
@@ -49,7 +49,7 @@ fn without_values(text: &str) -> String {
             rest = inside;
             continue;
         }
-        // A value may have quotes in it: it goes to the last one before the words that follow.
+        // A value may contain quotes, so the value ends at the last quote.
         let (value, after) = inside.rsplit_once(quote).unwrap_or((inside, ""));
         let (first, behind) = inside.split_once(quote).unwrap_or((value, after));
         if OWN_WORDS.contains(&first) {

@@ -227,7 +227,7 @@ impl Rejection {
         let decided = self.reasons.iter().find_map(|reason| self.by_reason(reason));
         let (fault, mut details) = decided.unwrap_or_else(|| {
             let (kind, status) = of_status(self.status);
-            // Claude Code would try the same key for minutes.
+            // Without this header, Claude Code would try the same key for minutes.
             let should_retry = (kind == ErrorKind::Authentication).then_some(false);
             let waits = matches!(kind, ErrorKind::RateLimit | ErrorKind::Overloaded);
             let (code, retry_after) =
@@ -248,7 +248,8 @@ impl Rejection {
         let bad_request =
             |message| (Fault::Client, Details::new(ErrorKind::InvalidRequest, message));
         Some(match reason {
-            // Neither the client's fault nor its business; the upstream's words may name the key.
+            // A bad key of the gateway is not the client's fault, and the upstream's message may
+            // show the key.
             Reason::GatewayKey => {
                 let message = "Upstream rejected the gateway's credentials.".to_owned();
                 final_error(Fault::Operator, ErrorKind::Api, message)
@@ -258,8 +259,8 @@ impl Rejection {
                 let message = if *hidden { UNPAID.to_owned() } else { self.words() };
                 final_error(self.fault(ErrorKind::Billing), ErrorKind::Billing, message)
             }
-            // The upstream's own words are for the log: Cline takes `rate limit` and `per minute`
-            // for a reason to wait, whatever stands beside it, and would not compact.
+            // The upstream's message is only for the log: with `rate limit` or `per minute` in a
+            // message, Cline would wait and not compact the conversation.
             Reason::RateTooLow(limit) => bad_request(format!(
                 "{} (the upstream's limit for a minute or a day)",
                 limit.words()
@@ -291,7 +292,7 @@ impl Rejection {
     /// Returns the upstream's error message, or its status if there is no message.
     pub(crate) fn words(&self) -> String {
         match self.message.as_str() {
-            // As `u64`, because no other number of 16 bits is written.
+            // Converted to `u64`, because no other 16-bit number is formatted.
             "" => format!("HTTP {} from upstream", u64::from(self.status)),
             message => message.to_owned(),
         }
@@ -305,7 +306,7 @@ impl Rejection {
             message if words::has(message, words) || words::has(message, NO_SPACE) => {
                 message.to_owned()
             }
-            // Clients know the real API's words with their colon: strands-agents, Zed.
+            // Clients (strands-agents, Zed) know the real API's message with its colon.
             message if words == TOO_LONG => format!("{words}: {message}"),
             message => format!("{words} ({message})"),
         }
@@ -404,12 +405,12 @@ impl Rejection {
                 Reason::ToolSchema(place) => {
                     format!("tools.{place}.custom.input_schema: {message}")
                 }
-                // On these words it sends the conversation again without thinking.
+                // After this message, Claude Code sends the conversation again without thinking.
                 Reason::ReasoningUnread { block } => {
                     format!("{block}: Invalid `signature` in `thinking` block ({message})")
                 }
-                // What is in the history comes again with each request, unless the client leaves it
-                // out.
+                // Content of the history comes again with each request, unless the client leaves
+                // the content out.
                 Reason::Documents => format!("This model does not support PDF input ({message})"),
                 Reason::Images | Reason::OneImage if self.reasons.contains(&Reason::Documents) => {
                     return None;
@@ -444,22 +445,22 @@ pub(crate) fn of_status(status: u16) -> (ErrorKind, u16) {
         404 => (ErrorKind::NotFound, 404),
         408 | 504 => (ErrorKind::Timeout, 504),
         409 => (ErrorKind::Conflict, 409),
-        // TGI's, where a model failed while it answered.
+        // TGI: the model failed while it answered.
         424 => (ErrorKind::Api, 502),
         413 => (ErrorKind::RequestTooLarge, 413),
-        // The second is iFlow's own.
+        // Status 449 is iFlow's own.
         429 | 449 => (ErrorKind::RateLimit, 429),
-        // Groq's flexible tier is full.
+        // Groq: the flexible tier is full.
         498 => (ErrorKind::Overloaded, 529),
-        // A proxy between us thinks that we hung up. We did not.
+        // A proxy before the upstream believes that Creole closed the connection, which is wrong.
         499 => (ErrorKind::Api, 502),
         400..500 => (ErrorKind::InvalidRequest, status),
         503 | 529 => (ErrorKind::Overloaded, 529),
         502 => (ErrorKind::Api, 502),
-        // That of gateways that lead to each other.
+        // Gateways that lead to each other in a loop.
         508 => (ErrorKind::Api, 508),
         500..600 => (ErrorKind::Api, 500),
-        // No error, and no answer either.
+        // Status that is neither an error nor an answer.
         _ => (ErrorKind::Api, 502),
     }
 }

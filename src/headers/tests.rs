@@ -71,7 +71,7 @@ fn the_key_of_the_older_header_wins_and_the_gateways_own_replaces_both() {
     assert_eq!(sent(&both[..1], &Key::Client).unwrap(), "Bearer b");
     assert_eq!(sent(&[("authorization", "Basic eDp5")], &Key::Client).unwrap(), "Basic eDp5");
     assert_eq!(sent(&[("x-api-key", ""), both[0]], &Key::Client).unwrap(), "Bearer b");
-    // Some write the scheme before it.
+    // Some clients write the scheme before the key in `x-api-key`.
     for key in ["Bearer a", "bearer  a"] {
         assert_eq!(sent(&[("x-api-key", key)], &Key::Client).unwrap(), "Bearer a");
     }
@@ -79,7 +79,7 @@ fn the_key_of_the_older_header_wins_and_the_gateways_own_replaces_both() {
     let own = Key::Secret("own\n".to_owned());
     assert_eq!(sent(&both, &own).unwrap(), "Bearer own");
     assert_eq!(sent(&[], &own).unwrap(), "Bearer own");
-    // As it is copied out of a request.
+    // A secret that was copied out of a request has the scheme before it.
     let own = Key::Secret("Bearer own\n".to_owned());
     assert_eq!(sent(&[], &own).unwrap(), "Bearer own");
     assert_eq!(sent(&both, &Key::Secret("o\nwn".to_owned())), None);

@@ -5,9 +5,9 @@ use crate::text::words;
 
 /// Returns the time at which a rate limit is reset, in RFC 3339 and whole seconds, rounded up.
 pub(super) fn reset_time(text: &str, now: Millis) -> Option<String> {
-    // The year 2100: a later value is not a time.
+    // Unix time of the year 2100; a later value is not a time.
     const SECONDS_MAX: u64 = 4_102_444_800;
-    // Servers may send the time itself, in seconds or milliseconds: no wait is that long.
+    // Servers may send a point in time, in seconds or milliseconds: no waiting time is that long.
     const EPOCH_MIN: u64 = 1_000_000_000_000;
     if is_rfc3339(text) {
         return Some(text.to_owned());

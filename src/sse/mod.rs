@@ -300,7 +300,7 @@ impl Decoder {
         }
         let line = without_padding(line);
         let bare = line;
-        // Gemini ends a stream with an error object of several lines; this is its first line.
+        // Gemini ends a stream with an error object of several lines, which may begin in this line.
         let opens = matches!(bare.last(), Some(b'{' | b'['));
         let is_object = bare.first() == Some(&b'{') || opens && bare.starts_with(b"[{");
         if is_object || bare.trim_ascii_end() == DONE.as_bytes() {
@@ -381,8 +381,8 @@ impl Decoder {
         {
             self.called = called;
         }
-        // The definition of white space is the same as in `take_blank_line`. Otherwise an event
-        // complete there would not be returned here, and the rest of the piece would be lost.
+        // White space is defined as in `take_blank_line`; otherwise an event that is complete there
+        // would not be returned here, and the remaining piece would be lost.
         if is_blank(self.data()) {
             return None;
         }

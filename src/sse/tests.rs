@@ -1,4 +1,4 @@
-//! Tests of `sse.rs`.
+//! Tests of `sse/mod.rs`.
 
 use super::*;
 
@@ -60,7 +60,7 @@ fn a_bare_object_in_several_lines_is_one_event() {
             assert_eq!(decode_all_ways(body.as_bytes()), expected, "{body}");
         }
     }
-    // What stands between the lines of others is none of them.
+    // Lines between the lines of events, which belong to no event.
     for (body, expected) in [
         ("data: {\"a\":1}\nlog line\n\ndata: b\n\n", ["{\"a\":1}", "b"]),
         ("{\"a\":1},\nlog line\n\ndata: b\n\n", ["{\"a\":1},", "b"]),
@@ -71,7 +71,7 @@ fn a_bare_object_in_several_lines_is_one_event() {
     }
 }
 
-/// The names and data of all events, cut anywhere.
+/// Returns the names and data of all events, after checking that cuts do not change them.
 fn named(body: &[u8]) -> Vec<(String, String)> {
     let run = |pieces: &mut dyn Iterator<Item = &[u8]>| {
         let mut decoder = Decoder::new(1 << 20);

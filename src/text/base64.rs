@@ -25,7 +25,7 @@ pub(crate) fn encode(bytes: &[u8]) -> String {
 /// has other characters.
 pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len().div_ceil(4).saturating_mul(3));
-    // The last bits that are in no byte yet, and how many they are.
+    // Last bits that are not part of a decoded byte yet, and their number.
     let (mut number, mut bits) = (0_u32, 0_u32);
     for letter in text.bytes() {
         let digit = match letter {

@@ -96,7 +96,7 @@ pub(crate) fn bytes(seed: u64, bytes: &[u8]) -> u64 {
     for word in words {
         hash = step(hash, u64::from_le_bytes(*word));
     }
-    // The rest is hashed as one word, together with bytes before it.
+    // The last bytes are hashed as one word, together with bytes before them.
     match bytes.last_chunk() {
         _ if rest.is_empty() => hash,
         Some(last) => step(hash, u64::from_le_bytes(*last)),

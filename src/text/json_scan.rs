@@ -170,7 +170,7 @@ impl Scanner {
                 Some(number) => Expected::Number(number),
                 None if !number.may_end() => Expected::Broken,
                 None => {
-                    // The number is over; this byte comes after it.
+                    // The number is complete; this byte comes after the number.
                     self.state = self.after_value();
                     self.next(byte)
                 }

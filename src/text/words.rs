@@ -75,8 +75,8 @@ pub fn begins(text: &str, word: &str) -> bool {
 #[must_use]
 pub fn find(text: &str, word: &str) -> Option<usize> {
     let (bytes, wanted) = (text.as_bytes(), word.as_bytes());
-    // Words often begin with what is frequent: quotes, spaces, backslashes. Two letters are rarer
-    // than one.
+    // The first bytes of a word are often frequent: quotes, spaces, backslashes. Two bytes together
+    // are rarer than one.
     let middle = wanted.len() / 2;
     let pair = match (wanted.get(middle.wrapping_sub(1)), wanted.get(middle)) {
         (Some(left), Some(right)) => [*left, *right],

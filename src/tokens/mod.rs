@@ -196,7 +196,7 @@ impl<'t> Count<'t> {
                     self.plain(&String::from_utf8_lossy(&words));
                 }
                 Block::Compaction { content: Some(summary), .. } => self.text(*summary),
-                // The sender of earlier reasoning counts it, because only a part is sent back.
+                // The caller counts reasoning of earlier turns, because only a part of it is sent.
                 Block::Thinking { .. }
                 | Block::RedactedThinking(_)
                 | Block::Compaction { .. }
@@ -247,7 +247,8 @@ mod tests {
             {"role":"assistant","content":[{"type":"tool_use","id":"t","name":"w","input":{ "a": 1 }}]}],
             "tools":[{"name":"w","description":"dd","input_schema":{"type": "object"},"cache_control":{"type":"ephemeral"}}]}"#;
         let request = Request::read(body, &mut Warnings::new(false)).unwrap();
-        // 10 + 3 + 1 + 7 + 1 + 2 + 17 = 41 bytes are 11.4 tokens; two messages, a tool, an image.
+        // Bytes of text: 10 + 3 + 1 + 7 + 1 + 2 + 17 = 41, which are 11.4 tokens. The other
+        // summands are for two messages, a tool and an image.
         assert_eq!(estimate(&request), 12 + 2 * 4 + 12 + 1600);
     }
 }

@@ -12,7 +12,7 @@ fn skip(text: &str) -> Result<&str, Error> {
 
 #[test]
 fn exactly_the_texts_of_the_standard_are_accepted() {
-    // One text a line.
+    // One text per line.
     let good = r#"{}
 []
 0

@@ -3,7 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// Runs of plain bytes, some long, between bytes that are not.
+/// Strategy for runs of plain bytes, some of them long, between special bytes.
 fn text() -> impl Strategy<Value = Vec<u8>> {
     let plain = |length| prop::collection::vec(prop_oneof![0x23u8..0x5c, 0x80u8..], length);
     prop::collection::vec(

@@ -14,7 +14,7 @@ fn a_name_may_come_in_fragments_or_again() {
         (&["get_weather", "get_weather"], "get_weather"),
         (&["get_", "get_weather"], "get_weather"),
         (&["un", "known"], "unknown"),
-        // A piece that is the name of another tool.
+        // A fragment of a name that is itself the name of another tool.
         (&["mcp__fs__", "Read", "_file"], "mcp__fs__Read_file"),
         (&["Read", "_all"], "Read_all"),
     ] {
@@ -28,7 +28,7 @@ fn a_name_may_come_in_fragments_or_again() {
     call.input.receive("{", &mut String::new());
     assert!(call.receive_name("b", &tools));
     assert_eq!(call.name, "a");
-    // What follows a whole name is no part of it, whether or not a client has seen it.
+    // Text behind a whole name is not part of the name, whether or not a client has seen the name.
     let mut call = Call { name: "get_weather".to_owned(), ..Call::default() };
     assert!(call.receive_name("_v2", &tools));
     assert_eq!(call.name, "get_weather");

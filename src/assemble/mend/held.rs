@@ -105,7 +105,8 @@ impl Mender {
             return true;
         }
         let Some(part) = schema.filter(|_| !is_extra) else { return false };
-        // What is held has begun so, up to here: its first byte says what all of it is.
+        // All bytes of the held text were examined like `more`, so the first byte tells their kind:
+        // blank, digit or letter.
         let first = inside.get(..1).unwrap_or(more);
         if more == " " && first == " " {
             return true;
@@ -169,7 +170,7 @@ impl Mender {
     pub(super) fn give_way(&mut self) {
         let at = self.at;
         if let At::HeldEmpty { open } = at {
-            // It has no more than its bracket and white space.
+            // The held value has only its opening bracket and white space.
             return self.pass_unread(open);
         }
         self.release();

@@ -93,7 +93,7 @@ impl Mender {
         };
         let bit = u32::try_from(member.place).ok().and_then(|place| 1_u128.checked_shl(place));
         let bit = bit.unwrap_or_default();
-        // Of two with one name the last one counts, and the first may be what was meant.
+        // Of two members with the same name the last one counts, so only the first may be removed.
         let is_first = frame.seen & bit == 0;
         frame.seen |= bit;
         Current {
@@ -133,7 +133,7 @@ impl Mender {
         let has_begun = self.comma.is_some() || self.key.is_some();
         let mut text = self.held.as_str();
         if let (Some(frame), true) = (self.frames.last_mut(), has_begun) {
-            // The members before it are left out.
+            // All members before the held member were removed, so its comma is removed, too.
             if let (false, Some(comma)) = (frame.has_sent, self.comma) {
                 text = words::split_at(text, comma.saturating_add(1)).1;
             }

@@ -1,4 +1,4 @@
-//! Each rule, and that no split, no comma and no odd input makes anything worse.
+//! Tests of `mend.rs`: each rule, and inputs that are malformed, split or oddly spaced.
 
 mod bytes;
 mod numbers;
@@ -10,7 +10,7 @@ fn tool(name: &str, schema: &str) -> Tool {
     Tool { name: name.to_owned(), schema: Some(schema.into()), ..Tool::default() }
 }
 
-/// What comes out of pieces, and how many members were mended.
+/// Returns the mended pieces, and the number of mended members.
 fn in_pieces(tool: &Tool, pieces: &[&str]) -> (Vec<String>, u32) {
     let mut budget = Budget::default();
     let Some(mut mender) = Mender::of(tool, &mut budget) else {
@@ -24,7 +24,8 @@ fn in_pieces(tool: &Tool, pieces: &[&str]) -> (Vec<String>, u32) {
     (sent, mender.take_mended())
 }
 
-/// The input mended as a whole, and the same in two pieces wherever it is cut, and byte by byte.
+/// Returns a mended input, after checking that the result is the same if the input comes in two
+/// pieces or byte by byte.
 #[track_caller]
 fn mended(tool: &Tool, input: &str) -> (String, u32) {
     let (sent, count) = in_pieces(tool, &[input]);
@@ -40,7 +41,7 @@ fn mended(tool: &Tool, input: &str) -> (String, u32) {
     (all, count)
 }
 
-/// A tool with one optional member `a` of this schema, and a required `z`.
+/// Returns a tool with an optional member `a` of this schema, and a required member `z`.
 fn with(schema: &str) -> Tool {
     let schema =
         format!(r#"{{"type":"object","properties":{{"a":{schema},"z":{{}}}},"required":["z"]}}"#);
@@ -155,7 +156,7 @@ fn a_number_or_a_boolean_in_a_text_comes_out_of_it() {
     }
     becomes(r#"{"type":"number"}"#, r#""0.5""#, "0.5");
     becomes(r#"{"anyOf":[{"type":"integer","minimum":1},{"type":"null"}]}"#, r#""7""#, "7");
-    // What comes out of it is a number like others.
+    // An unquoted number is checked against the bounds like any other number.
     drops(r#"{"type":"integer","minimum":1,"default":5}"#, &[r#""0""#]);
     keeps(r#"{"type":"integer","minimum":1}"#, &[r#""0""#]);
     keeps(r#"{"type":"boolean"}"#, &[r#""tru""#, r#""true ""#]);
@@ -288,7 +289,7 @@ fn claude_codes_own_tools_have_rules_by_name() {
             }
         }
     }
-    // Another tool of that name, and another tool with such members.
+    // Tools that share only the name or only the members with Claude Code's `Read`.
     let other = r#"{"properties":{"offset":{"type":"integer"},"limit":{"type":"integer"}}}"#;
     for (name, schema) in [("Read", other), ("read_lines", READ)] {
         assert_eq!(mended(&tool(name, schema), r#"{"offset":0}"#).0, r#"{"offset":0}"#);
@@ -300,7 +301,7 @@ fn the_call_that_models_make_over_and_over_is_mended() {
     let input = r#"{"file_path":"/a","offset":0,"limit":25999999999999999,"pages":""}"#;
     let expected = (r#"{"file_path":"/a","pages":""}"#.to_owned(), 2);
     assert_eq!(mended(&tool("Read", READ), input), expected);
-    // What it refuses of others, too.
+    // A number beyond the bounds of a schema is removed for Claude Code's tools.
     let grep = r#"{"properties":{"pattern":{"type":"string"},"output_mode":{"enum":["count"]},
         "head_limit":{"type":"integer","minimum":0}},"required":["pattern"]}"#;
     let input = r#"{"pattern":"a","head_limit":-1}"#;

@@ -1,8 +1,8 @@
-//! What a client gets of inputs that come in every way.
+//! Tests of `tool_input.rs`: inputs in all forms, and the text that a client gets.
 
 use super::*;
 
-/// What a client gets: the pieces that were sent while fragments came, and the input.
+/// Returns the pieces that were sent while fragments came, the final input, and the conflicts.
 fn receive(fragments: &[&str]) -> (Vec<String>, Input, u32) {
     let mut input = ToolInput::default();
     let mut sent = Vec::new();
@@ -27,7 +27,7 @@ fn receive(fragments: &[&str]) -> (Vec<String>, Input, u32) {
     (sent, end, conflicts)
 }
 
-/// The end of an input of which nothing is sent before, and its conflicts.
+/// Returns the final input, if nothing is sent before the end, and the conflicts.
 fn receive_buffered(fragments: &[&str]) -> (Input, u32) {
     let mut input = ToolInput::default();
     for fragment in fragments {
@@ -103,11 +103,11 @@ fn a_placeholder_gives_way() {
     is(&["[", "]", "{\"a\":1}"], &[], r#"{"a":1}"#, 0);
     is(&["nu", "ll ", "{\"a\":", "1}"], &["{\"a\":", "1}"], r#"{"a":1}"#, 0);
     is(&["{}", "\"{\\\"a\\\"", ":1}\""], &[], r#"{"a":1}"#, 0);
-    // But not to what is no input.
+    // A placeholder stays if the text behind it begins no input.
     is(&["{}", "}"], &[], "{}", 1);
     is(&["{}", "<|im_end|>"], &[], "{}", 1);
     is(&["{", "}", "}"], &[], "{}", 1);
-    // And never takes the place of an input.
+    // A placeholder never replaces an input.
     is(&["{\"a\":1}", "{}"], &[], r#"{"a":1}"#, 1);
 }
 
@@ -121,7 +121,7 @@ fn cumulative_fragments_are_told_from_nested_ones() {
     );
     is(&["{", "{\"a\":1}"], &["{\"a\":1}"], r#"{"a":1}"#, 0);
     is(&["{\"a\":", "{\"a\":1}}"], &["{\"a\":", "{\"a\":1}}"], r#"{"a":{"a":1}}"#, 0);
-    // Both readings are possible until the end, or until more comes.
+    // Both interpretations (delta and cumulative) stay possible until the end or the next fragment.
     is(&["{\"a\":", "{\"a\":1}"], &["{\"a\":"], r#"{"a":1}"#, 0);
     is(&["{\"a\":", "{\"a\":1", "}", "}"], &["{\"a\":", "{\"a\":1}}"], r#"{"a":{"a":1}}"#, 0);
     is(&["{\"a\":", "{\"a\":1", "{\"a\":12}"], &["{\"a\":", "12}"], r#"{"a":12}"#, 0);
@@ -145,14 +145,14 @@ fn objects_in_place_of_texts_are_put_together() {
         &[r#"json:{}"#, r#"json:{"city":"Paris"}"#, r#"json:{"unit":"C"}"#],
         &["{}", r#"json:{"city":"Paris"}"#, r#"json:{"unit":"C"}"#],
         &[r#"json:{"city":null}"#, r#"json:{"city":"Paris"}"#, r#"json:{"unit":"C"}"#],
-        // Cumulative, as a whole or each member.
+        // Objects that are cumulative as a whole, or in each member.
         &[
             r#"json:{"city":"Par"}"#,
             r#"json:{"city":"Paris"}"#,
             r#"json:{"city":"Paris","unit":"C"}"#,
         ],
         &[r#"json:{"city":"Par"}"#, r#"json:{"city":"Paris"}"#, r#"json:{"unit":"C"}"#],
-        // All of it once more at the end.
+        // All members once more in the last object.
         &[
             r#"json:{"city":"Pa"}"#,
             r#"json:{"city":"ris"}"#,
@@ -163,7 +163,7 @@ fn objects_in_place_of_texts_are_put_together() {
     ] {
         is(fragments, &[], paris, 0);
     }
-    // What repeats itself by chance.
+    // Two equal deltas are no repetition: a text can repeat itself by chance.
     is(&["json:{\"a\":\"ha\"}", "json:{\"a\":\"ha\"}"], &[], r#"{"a":"ha"}"#, 0);
     is(
         &["json:{\"a\":\"ha\"}", "json:{\"a\":\"ha\"}", "json:{\"a\":\"!\"}"],
@@ -177,7 +177,7 @@ fn objects_in_place_of_texts_are_put_together() {
         r#"{"a":[{"b":"xy"},{}],"n":1}"#,
         0,
     );
-    // Escapes are not cut.
+    // An escape at the end of a fragment stays whole.
     is(&[r#"json:{"a":"\""}"#, r#"json:{"a":"\\"}"#], &[], r#"{"a":"\"\\"}"#, 0);
 }
 
@@ -254,7 +254,7 @@ fn of_whole_inputs_that_grow_the_last_may_come_in_pieces() {
 #[test]
 fn of_different_objects_in_one_text_none_is_run() {
     let (a, b) = (r#"{"a":1}"#, r#"{"b":2}"#);
-    // Behind the same once more, a placeholder, and white space, too.
+    // Different objects, also behind a repetition, a placeholder or white space.
     for text in [
         r#"{"a":1}{"b":2}"#,
         "{\"a\":1}\n{\"b\":2}\n",
@@ -285,7 +285,7 @@ fn of_different_objects_in_one_text_none_is_run() {
         assert_eq!(ends(&bytes), both(), "{text}, byte by byte");
         for at in 1..text.len() {
             let (left, right) = text.split_at(at);
-            // A fragment that is a whole input takes the place of the one before it.
+            // A fragment that is a whole input replaces the input before it.
             let expected = match right.trim() == b {
                 true => (Input::Object(b.to_owned()), b.to_owned(), 1),
                 false => both(),
@@ -293,10 +293,10 @@ fn of_different_objects_in_one_text_none_is_run() {
             assert_eq!(ends(&[left, right]), expected, "{text} cut at {at}");
         }
     }
-    // All that follows belongs to what the model is shown.
+    // All text behind the first object belongs to the invalid input that the model is shown.
     let (sent, end, conflicts) = receive(&[r#"{"a":1}{"b":2} {"c""#, ":3}", r#"{"d":4}"#]);
     assert_eq!((sent, end, conflicts), (vec![], Input::Invalid, 1));
-    // What has been sent stays.
+    // Input that has been sent stays unchanged.
     is(&["{\"a\":", "1}{\"b\":2}"], &["{\"a\":", "1}"], a, 1);
     is(&["{\"a\":1}{}"], &[], a, 1);
     is(&["{\"a\":1}", " {\"b\":2}\n"], &[], b, 1);
@@ -323,7 +323,7 @@ fn of_different_objects_with_signs_between_them_none_is_run() {
             }
         }
     }
-    // The signs alone say nothing.
+    // Separators alone do not begin another input.
     for text in [r#"{"a":1},"#, r#"{"a":1},{"a":1}"#, r#"{};{"a":1}; "#, "{\"a\":1}\n---\n"] {
         assert_eq!(receive(&[text]).1, Input::Object(r#"{"a":1}"#.to_owned()), "{text}");
     }
@@ -344,13 +344,13 @@ fn a_second_object_that_is_not_whole_is_a_second_object() {
         let bytes: Vec<&str> = text.split("").collect();
         assert_eq!(receive_buffered(&bytes), (Input::Invalid, 1), "{text}, byte by byte");
     }
-    // The model is shown all of it.
+    // The model is shown the whole invalid input.
     let mut input = ToolInput::default();
     input.receive_json(r#"{"a":1}"#, false);
     input.receive(r#"{\"b\":2]"#, &mut String::new());
     input.receive(" x", &mut String::new());
     assert_eq!((input.finish(true), input.rest()), (Input::Invalid, r#"{"a":1}{"b":2] x"#));
-    // What is cut may be the same once more.
+    // Text that is cut off may be a repetition of the input.
     for text in [r#"{"a":1}{"#, "{\"a\":1}{\"a\":\n", r#"{"a":1}{"a":1"#] {
         is(&[text], &[], r#"{"a":1}"#, 1);
     }
@@ -381,7 +381,7 @@ fn what_stands_behind_an_object_is_the_same_however_it_is_cut() {
             assert_eq!(ends(&[left, right]), expected, "{text} cut at {at}");
         }
     }
-    // Nothing is read a second time, and nothing calls itself for each of them.
+    // Many objects are read once each, and without recursion.
     let many = "{}".repeat(100_000);
     assert_eq!(receive(&[&many]).1, Input::Object("{}".to_owned()));
 }

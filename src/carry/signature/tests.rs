@@ -32,7 +32,7 @@ fn the_bytes_are_those_of_the_format() {
 
 #[test]
 fn hashes_and_base64_are_those_of_other_programs() {
-    // The published test values of FNV and of RFC 4648.
+    // Published test values of FNV and of RFC 4648 (base64).
     assert_eq!(fnv1a64(b""), 0xcbf2_9ce4_8422_2325);
     assert_eq!(fnv1a64(b"a"), 0xaf63_dc4c_8601_ec8c);
     assert_eq!(fnv1a64(b"foobar"), 0x8594_4171_f739_67e8);
@@ -63,7 +63,7 @@ fn a_foreign_signature_is_not_read() {
         "VFhTAg8=",
         "VFhT AQ",
         "VFhT\u{e9}",
-        // Version 2, and field 10.
+        // Signature of version 2, and a signature with the unknown field 10.
         &base64(b"TXS\x02\x0112345678"),
         &base64(b"TXS\x01\x0a12345678"),
         // A record that is longer than the text, and one that is not UTF-8.
@@ -104,7 +104,7 @@ fn what_does_not_fit_is_left_out_and_the_rest_is_kept() {
     assert_eq!(read.opaque, None);
     assert_eq!(read.full_text, own.full_text);
     assert_eq!(read.call_signatures, own.call_signatures);
-    // 13 + 5 bytes are the frame: 196,608 bytes are 262,144 digits.
+    // The frame has 13 + 5 bytes, and 196,608 bytes are 262,144 digits of base64.
     own = signature("");
     own.full_text = Some("x".repeat(196_608 - 18));
     let (text, fits) = own.encode();

@@ -82,7 +82,7 @@ fn what_is_not_canonical_is_foreign() {
     }
 }
 
-/// The alphabet and the prefixes with which the format could confuse itself.
+/// Strategy for ids with the characters and prefixes that the format itself uses.
 fn upstream_ids() -> impl Strategy<Value = String> {
     prop_oneof![
         4 => "(|call_|call_c_|call_u2_|toolu_)[abcrux0129_\\-.:/ @é漢\n\"{}]{1,24}",
@@ -185,7 +185,7 @@ fn an_id_that_the_upstream_gave_twice_goes_back_once_in_each_message() {
     for _ in 0..2 {
         outgoing.begin_message();
         assert_eq!(given(&mut outgoing, "toolu_0", "f"), "call_0");
-        // A result names the same call.
+        // The id of a result is that of its call.
         assert_eq!(given(&mut outgoing, "toolu_0", ""), "call_0");
     }
     let mut outgoing = Outgoing::new(IdStyle::Any, 0);
@@ -255,7 +255,7 @@ fn kimi_ids_are_numbered_over_the_history() {
     assert_eq!(given(&mut kimi, "toolu_01A", "read"), "functions.read:0");
     assert_eq!(given(&mut kimi, "toolu_x_functions-dread-c2", "read"), "functions.read:2");
     assert_eq!(given(&mut kimi, "toolu_01C", "read"), "functions.read:3");
-    // The upstream's own number was given to a foreign call before.
+    // The number 3 in the upstream's own id was given to a foreign call before.
     assert_eq!(given(&mut kimi, "toolu_x_functions-dread-c3", "read"), "functions.read:4");
 }
 

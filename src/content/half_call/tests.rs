@@ -37,12 +37,12 @@ fn a_call_is_found_wherever_the_limit_cut_it() {
     ] {
         let text = [before, call].concat();
         let tools = tools();
-        // From behind the first mark on.
+        // Length of the text up to the end of the call's first mark.
         let first = MARKS.iter().find_map(|(open, _)| call.strip_prefix(open)).unwrap();
         let first = text.len() - first.len();
         for (end, _) in text.char_indices().filter(|(end, _)| *end > first) {
             let cut = text.get(..end).unwrap();
-            // In the middle of a control token or tag nothing is known.
+            // A text that ends inside of a control token or tag shows no call yet.
             let is_in_tag = cut.rfind('<') > cut.rfind('>');
             if !is_in_tag {
                 assert_eq!(start(cut, &tools), Some(before.len()), "{cut}");
@@ -60,8 +60,8 @@ fn whole_calls_before_the_half_one_are_no_text_either() {
     assert_eq!(start(&["So.\n", call, call].concat(), &tools()), None);
 }
 
-// WebAssembly has no clock of a thread's own, and other processes take their part of the time of
-// day.
+// WebAssembly has no clock for the time of one thread, and wall-clock time includes other
+// processes.
 #[cfg(not(target_family = "wasm"))]
 #[test]
 fn many_whole_calls_before_the_half_one_cost_no_square_of_their_number() {

@@ -68,7 +68,7 @@ fn of_stop_sequences_that_overlap_the_one_that_ends_first_counts() {
         (["b", "aba"], "ababa", "a", 0),
         (["abc", "bcd"], "xabcd", "x", 0),
         (["bcd", "abc"], "xabcd", "x", 1),
-        // Two that end at once: the text ends before both.
+        // Two stop sequences that end at the same position: the text ends before both.
         (["tion", "Observation"], "Observation", "", 1),
         (["Observation", "tion"], "Observation", "", 0),
     ] {

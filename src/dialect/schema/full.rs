@@ -80,7 +80,7 @@ pub(super) fn object<D: Dialect>(
     for member in facts.members_in_place() {
         match member.keyword.as_ref() {
             keyword if replaces && is_no_root(keyword) => {}
-            // One of several, at most.
+            // The root of a tool's schema may have several types, but only `object` is written.
             "type" if root => drop(json.kind("object")),
             _ => write(dialect, &member, &facts, json),
         }

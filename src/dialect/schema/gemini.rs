@@ -64,14 +64,14 @@ impl Gemini {
         let Branches { schemas, has_null } = branches(list.unwrap_or_default());
         let is_of_all = facts.any_of.is_empty() && facts.one_of.is_empty();
         let is_list = is_of_all && schemas.len() > 1;
-        // These have places in which no choice may stand.
+        // Gemini allows no choice in a root, beside properties or from several `allOf` schemas.
         let is_full = root || facts.properties || is_list;
         facts.refers = facts.reference.is_some() && !root;
         let which = Which::AsFarAsPossible;
         let merges = is_full && !facts.refers;
         let parts = if merges { merged::parts(&facts, which, root) } else { None };
         facts.merges = parts.is_some();
-        // A branch that says less than what is around it is no schema by itself.
+        // Beside `items` or values, a branch is no schema by itself.
         let says_all = facts.items || facts.listed_items || facts.values != Values::Unsaid;
         if !(schemas.is_empty() || is_full || facts.refers || says_all) && facts.are_whole(&schemas)
         {
@@ -85,7 +85,7 @@ impl Gemini {
         }
         facts.nullable |= has_null && !facts.merges;
         if root || facts.merges {
-            // It is an object, whatever else it says.
+            // A root or a merged schema is an object, whatever else the schema states.
             facts.values = Values::Unsaid;
             facts.array = false;
         }
@@ -114,7 +114,7 @@ impl Gemini {
     fn choice<'a>(&mut self, choices: &[&'a str], json: &mut Writer<'_>, mut around: Around<'a>) {
         let several = choices.len() > 1;
         let is_free = |schema: &&str| json::members(schema).all(|(key, _)| key != "description");
-        // Said once: a long one would multiply with the branches.
+        // Only one branch gets the description: a long one would multiply with the branches.
         let described = choices.iter().position(is_free).unwrap_or(0);
         if several {
             json.begin_object().key("anyOf").begin_array();
@@ -141,7 +141,7 @@ impl Gemini {
         match (member.keyword.as_ref(), member.kind()) {
             ("$ref", _) if !facts.refers => {}
             ("$ref" | "$defs" | "definitions", _) => self.member(member, json),
-            // `finish` says these.
+            // The function `finish` writes `description` and `nullable`.
             ("description" | "nullable", _) => {}
             _ if facts.refers => {}
             ("type", _) if facts.values == Values::Strings => {}
@@ -166,7 +166,7 @@ impl Gemini {
                 json.key("items");
                 self.schema(json::elements(member.value).next().unwrap_or("{}"), json);
             }
-            // Only the formats of numbers are known (`int32`).
+            // Gemini knows only the formats of numbers (`int32`).
             ("format", _) if !facts.numeric && facts.format.is_some() => {}
             ("default", ValueKind::Null) => {}
             (

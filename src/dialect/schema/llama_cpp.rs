@@ -28,7 +28,7 @@ impl Dialect for LlamaCpp {
 
     fn object(&mut self, schema: &str, json: &mut Writer<'_>, root: bool) {
         let mut facts = Facts::of(schema);
-        // Its grammar is that of the choice alone, or of the properties alone.
+        // llama.cpp makes its grammar of the choice alone, or of the properties alone.
         let is_hidden = facts.properties || root && !facts.all_of.is_empty();
         let merges = is_hidden && facts.reference.is_none() && !self.has_paths;
         let merged = if merges { merged::parts(&facts, Which::AllPlain, root) } else { None };
@@ -46,11 +46,11 @@ impl Dialect for LlamaCpp {
         if facts.merges && !(facts.typed || root) {
             json.kind("object");
         }
-        // Of properties beside what it makes a grammar of, it would see the properties alone.
+        // Beside a choice, llama.cpp would see only the added properties.
         if facts.merges || !facts.has_branches() {
             let is_merged = facts.merges;
             self.missing_properties(&facts, merged, json, root);
-            // It would see that there are none.
+            // Without this keyword, llama.cpp would allow only objects without properties.
             if root && !(is_merged || facts.properties || facts.additional_properties) {
                 json.key("additionalProperties").raw("true");
             }

@@ -48,7 +48,7 @@ pub(super) fn mended(schema: Cow<'_, str>, found: Found) -> (Cow<'_, str>, Found
     if !found.is_faulty {
         return (schema, found);
     }
-    // References that count branches would lead elsewhere if one were left out.
+    // References that count branches would lead elsewhere if a branch were left out.
     let counts = words::has_any(&schema, &["/anyOf/", "/oneOf/"]);
     let drops = !counts && words::has_any(&schema, &["\"not\"", "false", "\"enum\""]);
     let mended = written(|json| Mender { drops }.schema(&schema, json));
@@ -146,7 +146,8 @@ impl Mender {
                     json.end_object();
                 }
                 KeywordValue::Branches | KeywordValue::Items if value.starts_with('[') => {
-                    // Without the branches of a choice that no value fits, unless all are such.
+                    // Branches that no value fits are left out, unless all branches are of this
+                    // kind.
                     let drops = self.drops
                         && is_choice(&keyword)
                         && !json::elements(value).all(is_no_branch);

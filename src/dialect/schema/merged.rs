@@ -207,7 +207,7 @@ impl<'a> Branched<'a> {
     /// Returns the required names of the schema to which a reference leads.
     fn referred(&mut self, reference: Str<'a>, depth: u32) -> Option<NameSet<'a>> {
         match self.definitions.take(reference) {
-            // Its properties are there already, and what it requires may be elsewhere.
+            // The definition was merged before; its required names are not certain here.
             Some("") => None,
             Some(schema) if depth < DEPTH_MAX => self.branch(schema, depth.saturating_add(1)),
             _ => {

@@ -58,7 +58,7 @@ pub(crate) fn write_output_schema(
 
 fn walk(json: &mut Writer<'_>, schema: &str, dialect: ToolSchema, function: bool) {
     if !Reader::of(schema).is_whole() {
-        // Not reachable with a schema that was read from a request.
+        // Invalid JSON, which a schema that was read from a request never is.
         json.raw(schema);
         return;
     }

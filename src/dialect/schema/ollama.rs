@@ -71,7 +71,7 @@ impl Ollama<'_> {
         if facts.properties {
             return false;
         }
-        // The model sees this, at least.
+        // Ollama shows these keywords to the model even if the reference is lost.
         let says_more = facts.typed || facts.enumerated || facts.items;
         if let Some(reference) = facts.reference.filter(|it| references::definition(*it).is_some())
         {

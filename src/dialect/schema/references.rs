@@ -242,7 +242,7 @@ impl<'s> References<'s> {
                     }
                 }
                 (Holds::Schema, _) => self.held(value, json, key, &keyword),
-                // Below.
+                // The definitions of the root are written at the end, by `definitions`.
                 _ if root && PLACES.contains(&keyword.as_ref()) => {}
                 (Holds::Named, ValueKind::Object) => {
                     let definitions = PLACES.iter().find(|place| **place == keyword);

@@ -46,7 +46,7 @@ fn what_a_function_needs_is_added() {
         assert_eq!(written(schema, ToolSchema::Full), expected);
     }
     for (schema, expected) in [
-        // Of no properties, llama.cpp would see that there are none.
+        // llama.cpp would read a schema without properties as an object that must be empty.
         ("{}", r#"{"type":"object","properties":{},"additionalProperties":true}"#),
         (
             r#"{"type":"object","additionalProperties":false}"#,
@@ -84,7 +84,7 @@ fn an_array_has_items_at_any_depth() {
             r#"{"anyOf":[{"type":"array","items":{"type":"array","minItems":1}}]}"#,
             r#"{"anyOf":[{"type":"array","items":{"type":"array","minItems":1,"items":{}}}]}"#,
         ),
-        // fastcore#798, TeXRA#2323: by its places alone is not enough.
+        // fastcore#798, TeXRA#2323: `prefixItems` without `items` is refused.
         (
             r#"{"type":"array","prefixItems":[{}]}"#,
             r#"{"type":"array","prefixItems":[{}],"items":{}}"#,
@@ -150,18 +150,17 @@ fn a_boolean_in_place_of_a_schema_is_written_as_an_object() {
     for dialect in [ToolSchema::Full, ToolSchema::Mistral] {
         assert_eq!(written(&whole("true", open), dialect), whole("{}", &open.replace(" : ", ":")));
     }
-    // Nothing is copied in another way where all booleans are data.
+    // A schema whose booleans are all data is copied unchanged.
     assert_eq!(written(&whole("{ }", open), ToolSchema::Full), whole("{ }", open));
 }
 
 #[test]
 fn what_is_malformed_is_mended() {
     for (property, expected) in [
-        // hermes-agent#104796, cherry-studio#4188: a property that says of itself that it is
-        // required.
+        // hermes-agent#104796, cherry-studio#4188: a property whose own `required` is a boolean.
         (r#"{"type":"string","required":true}"#, r#"{"type":"string"}"#),
         (r#"{"type":"string","required":false}"#, r#"{"type":"string"}"#),
-        // Draft 4.
+        // Draft 4 of JSON Schema has a boolean `exclusiveMinimum`.
         (r#"{"type":"number","exclusiveMinimum":true}"#, r#"{"type":"number"}"#),
         (
             r#"{"type":"array","items":[{"type":"string"}]}"#,
@@ -172,14 +171,14 @@ fn what_is_malformed_is_mended() {
             r#"{"type":"array","prefixItems":[{"const":1}],"items":{}}"#,
         ),
         (r#"{"type":"array","items":[]}"#, r#"{"type":"array","items":{}}"#),
-        // What is not set.
+        // Keywords that are not set, and have the value `null`.
         (
             r#"{"type":"string","description":null,"format":null,"not":null,"anyOf":null,"default":null}"#,
             r#"{"type":"string","default":null}"#,
         ),
         (r#"{"type":null,"properties":[],"const":null}"#, r#"{"const":null}"#),
         (r#"{"type":"array","items":null,"enum":[]}"#, r#"{"type":"array","items":{}}"#),
-        // vscode-unify-chat-provider#162: a keyword among the properties.
+        // vscode-unify-chat-provider#162: a keyword among the names of properties.
         (
             r#"{"type":"array","properties":{"type":"object"}}"#,
             r#"{"type":"array","properties":{"type":{}},"items":{}}"#,
@@ -193,7 +192,7 @@ fn what_is_malformed_is_mended() {
         assert!(!llama.contains("required") && !llama.contains("exclusive"), "{llama}");
         serde_json::from_str::<Value>(&llama).unwrap();
     }
-    // As PHP writes an empty object (shopware#18713).
+    // PHP writes an empty object as `[]` (shopware#18713).
     let root = r#"{"type":"object","properties":[]}"#;
     assert_eq!(written(root, ToolSchema::Full), r#"{"type":"object","properties":{}}"#);
     let root = r#"{"type":"object","additionalProperties":null}"#;
@@ -207,8 +206,7 @@ fn what_is_malformed_is_mended() {
 
 #[test]
 fn a_pattern_that_an_engine_refuses_is_left_out() {
-    // The first two are those of Claude Code's `Artifact`, then OpenAI's, zod's, and one that
-    // DeepSeek refused.
+    // Patterns of Claude Code's `Artifact` (two), of OpenAI, of zod, and one that DeepSeek refused.
     for (property, expected) in [
         (
             r#"{"type":"string","pattern":"^(?!__.*__$)[^\\p{Cc}\\p{Zl}\"\\\\./[\\]]{1,200}$","minLength":1}"#,
@@ -247,11 +245,11 @@ fn a_pattern_that_an_engine_refuses_is_left_out() {
 fn other_patterns_are_copied_byte_for_byte() {
     for pattern in [
         r#""^(?:a|b)[\\w\\d]+[a][b]$""#,
-        // Brackets of a class, and signs in one.
+        // Escaped brackets and other signs in a character class.
         r#""[\\[(?=]\\[[a]]""#,
-        // `\x00` is known everywhere.
+        // Every engine supports the escape `\x00`.
         r#""^[^\\x00]*$""#,
-        // A backslash, and no property.
+        // An escaped backslash before `p{2}` is no Unicode property.
         r#""^\\\\p{2}""#,
         r#""\\\\""#,
         r#""p{2}\\.""#,
@@ -287,7 +285,7 @@ fn the_schema_of_an_output_is_mended_like_a_tools() {
             r#"{"type":"object","properties":{"a":{"type":"array"},"b":{"pattern":"\\p{L}"}}}"#,
             r#"{"type":"object","properties":{"a":{"type":"array","items":{}},"b":{}}}"#,
         ),
-        // It is no function's: nothing is added to its root.
+        // A schema that is not a function's gets nothing added to its root.
         (r#"{ "anyOf":[{"type":"string"}]}"#, r#"{ "anyOf":[{"type":"string"}]}"#),
         (r#"{"type":"array","required":null}"#, r#"{"type":"array","items":{}}"#),
     ] {
@@ -297,7 +295,7 @@ fn the_schema_of_an_output_is_mended_like_a_tools() {
 
 #[test]
 fn mistral_gets_no_keyword_that_breaks_its_grammar() {
-    // Q18, and the same keywords deeper and as names.
+    // Keywords that break Mistral's grammar, in the root, deeper, and as names of properties.
     for (schema, expected) in [
         (
             r#"{"$schema":"http://json-schema.org/draft-07/schema#","$id":"x","type":"object","properties":{},"additionalProperties":false}"#,
@@ -327,7 +325,7 @@ fn mistral_gets_no_keyword_that_breaks_its_grammar() {
 #[test]
 fn llama_cpp_gets_nothing_that_breaks_its_grammar() {
     for (property, expected) in [
-        // Claude Code's `Workflow`.
+        // Claude Code's `Workflow` has this maximum length.
         (r#"{"type":"string","maxLength":524288}"#, r#"{"type":"string"}"#),
         (r#"{"type":"string","minLength":1,"maxLength":1999}"#, ""),
         (r#"{"type":"string","minLength":2000,"maxLength":2.5e3}"#, r#"{"type":"string"}"#),
@@ -335,10 +333,10 @@ fn llama_cpp_gets_nothing_that_breaks_its_grammar() {
         (r#"{"type":"string","pattern":"^\\S+$"}"#, r#"{"type":"string"}"#),
         (r#"{"type":"array","items":{"pattern":"[a-z]+"}}"#, r#"{"type":"array","items":ANY}"#),
         (r#"{"properties":{"pattern":{"type":"string"},"maxLength":{"const":9999}}}"#, ""),
-        // It knows references by path only, as zod does not write them.
+        // llama.cpp resolves only references that are paths; zod writes others.
         (r##"{"items":{"$ref":"#"}}"##, r#"{"items":ANY}"#),
         (r##"{"$ref":"#node","description":"d"}"##, r#"{TYPES,"description":"d"}"#),
-        // Any value is any object to it, unless all its types are named.
+        // llama.cpp reads a schema for any value as any object, unless all types are named.
         ("{}", "ANY"),
         ("true", "ANY"),
         ("null", "ANY"),
@@ -354,7 +352,7 @@ fn llama_cpp_gets_nothing_that_breaks_its_grammar() {
             r#"{"prefixItems":[{"enum":["a"]}]}"#,
         ),
         (r##"{"$ref":"#/$defs/node"}"##, ""),
-        // Beside properties, its grammar is that of the choice alone.
+        // Beside properties, llama.cpp makes its grammar of the choice alone.
         (
             r#"{"properties":{"a":{"const":1},"b":{"const":2}},"anyOf":[{"required":["a"]},{"required":["b"]}]}"#,
             r#"{"type":"object","properties":{"a":{"const":1},"b":{"const":2}}}"#,
@@ -364,7 +362,7 @@ fn llama_cpp_gets_nothing_that_breaks_its_grammar() {
             r#"{"type":"object","properties":{"a":{"const":1},"b":ANY},"required":["b"]}"#,
         ),
         (r#"{"anyOf":[{"properties":{"a":{"const":1}}},{"type":"string"}]}"#, ""),
-        // What it cannot be given whole stays as it came.
+        // Choices that cannot be merged completely stay unchanged.
         (
             r##"{"properties":{"a":{"const":1}},"anyOf":[{"$ref":"#/$defs/x"},{"properties":{"b":{"const":2}}}]}"##,
             "",
@@ -423,7 +421,7 @@ fn kimi_gets_its_own_flavour() {
             json!({"type": "array", "prefixItems": [{"type": "string"}, {}]}),
         ),
         (json!({"type": "array", "items": true}), json!({"type": "array", "items": {}})),
-        // Nothing stands beside a choice, and no choice whose branches do not say what they are.
+        // Keywords beside a choice are left out, and so is a choice whose branches state no type.
         (
             json!({"type": ["array", "null"], "anyOf": [{"type": "array"}, {"type": "null"}]}),
             json!({"anyOf": [{"type": "array"}, {"type": "null"}]}),
@@ -470,7 +468,7 @@ fn a_schema_as_deep_as_can_be_read_is_filtered() {
     assert!(!meets_strict_subset(&deeper));
 }
 
-/// Names that are also keywords, and others.
+/// Strategy for names of properties, some of which are also keywords.
 fn name() -> impl Strategy<Value = String> {
     prop_oneof![
         prop::sample::select(vec![
@@ -523,7 +521,7 @@ fn schema() -> impl Strategy<Value = Value> {
     })
 }
 
-/// All names of properties, with where they stand.
+/// Collects all names of properties, each with the path of its schema.
 fn property_names(schema: &Value, path: &str, names: &mut Vec<String>) {
     match schema {
         Value::Object(members) => {

@@ -39,7 +39,7 @@ pub(super) fn after(line: &str, open: Option<Fence>) -> Option<Fence> {
     let info = rest.get(length..).unwrap_or_default().trim();
     match open {
         _ if length < LENGTH_MIN => open,
-        // Those of a code span: three marks before it and behind it, in one line.
+        // Three backticks before and after a text in one line are a code span and no fence.
         None if mark == b'`' && info.as_bytes().contains(&mark) => None,
         None => Some(Fence { mark, length }),
         Some(fence) if fence.mark == mark && length >= fence.length && info.is_empty() => None,

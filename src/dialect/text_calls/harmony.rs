@@ -33,11 +33,11 @@ pub(super) fn read(
         return None;
     }
     let (answer, mut tries, mut has_call) = (cursor.rest, TRIES_MAX, false);
-    // What the model said at last has no end: what looks like the next message may be a part of it.
+    // True if the final message has no end: text that looks like a message may then belong to it.
     let mut is_open = false;
     while !cursor.rest.is_empty() {
         let Some(head) = cursor.until(MESSAGE) else {
-            // The limit came in the head of a message, which says nothing.
+            // The length limit cut off the head of a message, which has no content yet.
             let rest = without_tokens(std::mem::take(&mut cursor.rest));
             if rest.is_empty() || cursor.extent.is_cut_off && rest.starts_with("<|start|>") {
                 break;
@@ -48,7 +48,7 @@ pub(super) fn read(
             pieces.push(Piece::Text(rest.to_owned()));
             break;
         };
-        // Some servers leave out the channel of what the model says at last.
+        // Some servers leave out the channel of the final message.
         let start = first(head, &STARTS).map_or(0, |(at, _)| at);
         let (said, head) = head.split_at_checked(start)?;
         let end = first(said, &ENDS).map_or(said.len(), |(at, _)| at);
@@ -57,7 +57,7 @@ pub(super) fn read(
             return example(cursor, answer, pieces);
         }
         say(pieces, Piece::Text(said.to_owned()));
-        // The models begin a head and begin it anew.
+        // Models begin a head and then begin it anew.
         let head =
             words::places(head, "<|start|>").last().and_then(|at| head.get(at..)).unwrap_or(head);
         let name = words::split_once(head, "to=").map(|(_, name)| {
@@ -80,7 +80,7 @@ pub(super) fn read(
         let body = body.to_owned();
         let is_call = tool.is_some() || name.is_some_and(|name| name.starts_with("functions."));
         if is_call && cursor.extent.is_cut_off && cursor.rest.is_empty() {
-            // The limit came in it.
+            // The length limit cut off this call.
             break;
         }
         let channel = words::places(head, "<|channel|>").last().and_then(|at| head.get(at..));
@@ -141,7 +141,8 @@ impl<'a> Cursor<'a> {
     /// Reads a message that is a JSON object.
     fn message_object(&mut self) -> Option<String> {
         let message = self.rest;
-        // The token that ends a call ends the answer, so servers take it for a stop token.
+        // The end token of a call may be missing: it ends the answer, so servers take it for a stop
+        // token.
         let input = self.object().filter(|_| {
             self.eat_any(&ENDS) || self.rest.is_empty() || self.rest.starts_with("<|start|>")
         });

@@ -23,7 +23,7 @@ pub(super) fn kimi(cursor: &mut Cursor<'_>, tools: Tools<'_>) -> Option<Piece> {
         true => "{}".to_owned(),
         false => cursor.object()?.into_owned(),
     };
-    // The object has an end of its own.
+    // The end tag may be missing, because the object has an end of its own.
     cursor.end("<|tool_call", "<|tool_call_end|>")?;
     Some(Piece::call(Some(id.to_owned()), tools(id)?, input))
 }

@@ -70,7 +70,7 @@ const GLM: Tags = Tags {
     value_end: "</arg_value>",
     element: "<arg_value>",
     head: |cursor| {
-        // The models close a key twice, and leave the start of a value out.
+        // Models close a key twice, and leave out the start tag of a value.
         while let Some(rest) = cursor.rest.trim_start().strip_prefix("</arg_key>") {
             cursor.rest = rest;
         }
@@ -89,7 +89,7 @@ const GLM: Tags = Tags {
     own_lines: false,
 };
 
-/// Tags of Claude's syntax, which many models know. MiniMax uses it as its own.
+/// Tags of Claude's syntax, which many models know, and which is MiniMax's own.
 const CLAUDE: Tags = Tags {
     call: "<invoke name=\"",
     call_end: "</invoke>",
@@ -116,14 +116,14 @@ const DSML: Tags = Tags { layout: |value| value, ..CLAUDE };
 /// Reads Qwen's form:
 /// `<tool_call><function=NAME><parameter=KEY>VALUE</parameter></function></tool_call>`.
 pub(super) fn qwen(cursor: &mut Cursor<'_>, tools: Tools<'_>) -> Option<Piece> {
-    // What looks like the end of a value can be an example within it, as nothing there is quoted.
+    // Values are not quoted, so the end of a cut-off call may be an example within a value.
     if cursor.extent.is_cut_off {
         return None;
     }
     let tool = tools(cursor.until(">")?.trim())?;
     let input = cursor.input(&QWEN, tool)?;
     cursor.expect(QWEN.call_end)?;
-    // The models close it twice.
+    // Models close a call twice.
     cursor.eat_any(&[QWEN.call_end, "</function_invocation>"]);
     Some(Piece::call(None, tool, input))
 }
@@ -138,7 +138,7 @@ pub(super) fn glm(cursor: &mut Cursor<'_>, tools: Tools<'_>) -> Option<Piece> {
         cursor.eat(GLM.value_end);
     }
     if !cursor.eat(GLM.call_end) {
-        // More parameters could follow, and more of the name where there are none.
+        // Without the end tag, more parameters could follow, or more of the name if there are none.
         let is_whole = has_required(schema(tool), &input, &mut Budget::default());
         if input == "{}" || !is_whole {
             return None;
@@ -153,7 +153,7 @@ const SECTIONS: Around = &[
     ("<minimax:tool_call>", "</minimax:tool_call>"),
     ("<tool_calls>", "</tool_calls>"),
     ("<function_calls>", "</function_calls>"),
-    // DeepSeek's since V4.1.
+    // Tags of DeepSeek since V4.1.
     ("<calls>", "</calls>"),
     ("<call>", "</call>"),
 ];
@@ -171,7 +171,7 @@ pub(super) fn claude(
             return Some(Piece::call(None, tool, "{}".to_owned()));
         }
         cursor.expect(">")?;
-        // DeepSeek's later models write the input as one object, too.
+        // DeepSeek's later models may also write the input as one object.
         let input = match cursor.is_marked && cursor.rest.trim_start().starts_with('{') {
             true => cursor.object()?.into_owned(),
             false => cursor.input(if cursor.is_marked { &DSML } else { &CLAUDE }, tool)?,
@@ -236,7 +236,8 @@ impl<'a> Cursor<'a> {
     /// has: then an end tag is missing, and the value would include the next one.
     fn value(&mut self, tags: &Tags, schema: &str) -> Option<&'a str> {
         let text = self.rest;
-        // `is_open`: it has a parameter that the tool does not have, without its end.
+        // `is_open`: the value contains a parameter that the tool does not have, without its end
+        // tag.
         let (mut elements, mut is_open, mut has_end) = (0usize, false, false);
         for at in words::places(text, "<") {
             let (value, rest) = text.split_at_checked(at)?;
@@ -259,7 +260,7 @@ impl<'a> Cursor<'a> {
                 is_open = false;
                 match elements.checked_sub(1) {
                     Some(others) => elements = others,
-                    // It could be the value's own, with a damaged tag behind it.
+                    // The end tag could be the value's own, with a damaged tag behind it.
                     None if next.len() < behind.len() || next.starts_with('<') => return None,
                     None => has_end = true,
                 }
@@ -297,12 +298,13 @@ pub(super) fn write_value(
 ) {
     let allows = |kind| schema.is_some_and(|schema| allows(root, schema, kind));
     let trimmed = value.trim();
-    // What a template writes as JSON is no text, where it may be what it looks like.
+    // A value that a template writes as JSON is no text, if the schema allows the type that it
+    // seems to have.
     let is_text = allows("string")
         && !(trimmed == "null" && allows("null")
             || trimmed.starts_with('{') && allows("object")
             || trimmed.starts_with('[') && allows("array"));
-    // Templates write what is no text as Python does.
+    // Templates write booleans and `null` as Python does.
     let value = match trimmed {
         _ if declared == Declared::IsText => value,
         "True" if !is_text && allows("boolean") => "true",

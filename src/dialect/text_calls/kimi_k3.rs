@@ -18,7 +18,7 @@ pub(super) fn read(
     if let Some(rest) = cursor.rest.strip_prefix("<|open|>response<|sep|>") {
         cursor.rest = rest;
         let text = match cursor.element("<|close|>response<|sep|>") {
-            // Its end is missing, or the limit came.
+            // The end tag of the text is missing, or the length limit cut it off.
             None if !words::has(cursor.rest, "<|open|>") => std::mem::take(&mut cursor.rest),
             text => text?,
         };
@@ -52,7 +52,7 @@ impl<'a> Cursor<'a> {
     fn arguments(&mut self) -> Option<Object> {
         let mut input = Object::default();
         while self.eat("<|open|>argument key=\"") {
-            // Other keys are escaped.
+            // A key with `&` has escapes, which are not supported.
             let key = self.until("\"").filter(|key| !key.as_bytes().contains(&b'&'))?;
             let kind = self.until(SEP)?.trim();
             let value = self.element("<|close|>argument<|sep|>")?;

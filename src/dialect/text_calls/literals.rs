@@ -61,8 +61,8 @@ impl Literals {
                 Writer::new(out).end_array();
             }
         } else {
-            // Numbers and the like. Other words could be a text without its quotes, of which nobody
-            // knows the end.
+            // Numbers and keywords. Any other word could be a text without quotes, whose end is
+            // unknown.
             let word = match WORDS.iter().find(|(python, _)| cursor.eat(python)) {
                 Some((_, word)) => word,
                 None => {
@@ -155,8 +155,8 @@ pub(super) fn pythonic(
         only_lfm2 &= section == Some(LFM2);
         cursor.close(AROUND, section)?;
     }
-    // Behind its calls LFM2 says what it does. In an answer that began with words, they stand in a
-    // sentence about the form. Clients have all text before the calls.
+    // LFM2 adds a remark behind its calls. If text precedes the calls, they are an example in a
+    // sentence. Clients get all text before the calls.
     let is_remark = cursor.extent.is_all
         && only_lfm2
         && !AROUND.iter().any(|(start, _)| words::has(cursor.rest, start));
@@ -176,7 +176,7 @@ fn one(cursor: &mut Cursor<'_>, tools: Tools<'_>) -> Option<Piece> {
     while !cursor.eat(")") {
         let key = cursor.take(cursor.rest.find('=')?).trim();
         let is_name = !key.is_empty() && key.bytes().all(is_letter);
-        // Without its name, nobody knows which argument a value is.
+        // Without a name, it is unknown which argument a value is.
         (cursor.eat("=") && is_name && keys.add(key)).then_some(())?;
         Writer::new(&mut input).key_text(key);
         PYTHON.write(cursor, &mut input)?;
@@ -212,7 +212,8 @@ impl Cursor<'_> {
         while !chars.as_str().starts_with(quote) {
             match chars.next()? {
                 '\\' => unescape(&mut chars, &mut out)?,
-                // Only three quotes go over the line's end, but models write what they mean.
+                // In Python only triple-quoted strings have line breaks, but models write line
+                // breaks in all.
                 letter => json::escape(&mut out, letter.encode_utf8(&mut [0; 4])),
             }
         }
@@ -251,14 +252,14 @@ fn unescape(chars: &mut Chars<'_>, out: &mut Vec<u8>) -> Option<()> {
         }
         'x' => char::from_u32(hex(chars, 2)?)?,
         'U' => char::from_u32(hex(chars, 8)?)?,
-        // Two may be one letter, as in JSON.
+        // Two `\u` escapes may be one character, as in JSON.
         'u' => {
             hex(chars, 4)?;
             out.push(b'\\');
             out.extend_from_slice(rest.get(..5)?.as_bytes());
             return Some(());
         }
-        // Python leaves what it does not know as it is.
+        // Python leaves an unknown escape unchanged.
         _ => {
             json::escape(out, "\\");
             letter

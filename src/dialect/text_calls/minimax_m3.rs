@@ -94,7 +94,7 @@ impl<'a> Cursor<'a> {
         let allows = |kind| allows(root, schema, kind);
         let text = match text {
             text if !text.trim().is_empty() || allows("string") => text,
-            // That is how an empty one is written.
+            // An element without content may be an empty list or an empty object.
             _ if allows("array") => "[]",
             _ if allows("object") => "{}",
             text => text,

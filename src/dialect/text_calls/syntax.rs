@@ -207,7 +207,7 @@ impl Syntax {
 
     /// Parses `text` as calls; `None` if it is anything else.
     pub(super) fn read(&self, text: &str, extent: Extent, tools: Tools<'_>) -> Option<Vec<Piece>> {
-        // In a text of Harmony they would be cut off.
+        // Some of the stop tokens are part of Harmony's messages, and must not be removed there.
         let text = if self.reads_answer { text } else { without_stop_tokens(text) };
         let mut cursor = Cursor { rest: text, extent, is_marked: false };
         let mut pieces = Vec::new();

@@ -12,7 +12,7 @@ fn scan<'a>(parts: impl IntoIterator<Item = &'a str>) -> Scanner {
     scanner
 }
 
-/// What the scanner must say, by the reader: object, other value, or neither.
+/// Returns what the scanner must find, according to the reader: an object, and another value.
 fn expected(text: &str) -> (bool, bool) {
     let reader = || Reader::new(text, 127);
     (reader().is_object(), reader().is_whole() && !reader().is_object())

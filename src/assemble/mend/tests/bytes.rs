@@ -1,4 +1,4 @@
-//! Which bytes leave, when they leave, and how many are held.
+//! Tests of which bytes are sent, when they are sent, and how many are held.
 
 use super::*;
 
@@ -76,7 +76,7 @@ fn what_is_no_json_passes_as_it_came() {
     ] {
         assert_eq!(mended(&tool, input), (input.to_owned(), 0), "{input}");
     }
-    // What was left out before the break cannot come back.
+    // A member that was removed before the syntax error is not restored.
     assert_eq!(mended(&tool, r#"{"a":null,,"z":1}"#).0, r#"{,"z":1}"#);
     assert_eq!(mended(&tool, r#"{"a":nulll}"#).0, "{l}");
 }
@@ -172,7 +172,7 @@ fn no_more_is_held_than_what_can_be_left_out() {
         }
         assert_eq!(out, input);
     }
-    // A comma that was due before the white space is not forgotten.
+    // White space that is too long to be held does not change which commas are removed.
     let blanks = " ".repeat(HELD_BYTES_MAX);
     for input in
         [format!(r#"{{"a":null{blanks},"z":1}}"#), format!(r#"{{"a":null,{blanks}"z":1}}"#)]
@@ -210,7 +210,7 @@ fn what_is_known_of_a_schema_is_bounded() {
     let members = |count: usize, schema: &str| -> String {
         (0..count).map(|at| format!(r#""{}":{schema},"#, name(at))).collect()
     };
-    // Each reference is a place of its own, and takes all names of its target.
+    // Each reference counts as a separate schema with all names of its target.
     let schema = format!(
         r##"{{"properties":{{"all":{{"properties":{{{}"z":{{}}}}}}}},"$defs":{{"d":{{"properties":{{{}"a":{{"type":"integer"}}}}}}}}}}"##,
         members(127, r##"{"$ref":"#/$defs/d"}"##),
@@ -223,10 +223,10 @@ fn what_is_known_of_a_schema_is_bounded() {
     let out = mender.push(&input, &mut budget).to_owned();
     let kept: usize = mender.shapes.iter().map(Shape::bytes).sum();
     assert!(mender.shapes.len() > 8 && kept <= KNOWN_BYTES_MAX, "{kept}");
-    // The first ones are mended, and the rest is as it came.
+    // The first members are mended, and the remaining members stay unchanged.
     assert!(out.starts_with(&format!(r#"{{"all":{{"{}":{{}},"#, name(0))));
     assert!(out.ends_with(&format!(r#""{}":{{"a":null}},"z":1}}}}"#, name(126))));
-    // A root that takes more by itself is not read.
+    // A root schema larger than the memory limit is not read.
     let wide =
         format!(r#"{{"properties":{{"{}":{{"type":"integer"}}}}}}"#, "n".repeat(KNOWN_BYTES_MAX));
     assert!(Mender::of(&Tool { schema: Some(wide.into()), ..tool }, &mut budget).is_none());

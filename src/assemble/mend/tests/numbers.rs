@@ -1,4 +1,4 @@
-//! Numbers beyond their bounds, and numbers that are merely large.
+//! Tests of numbers beyond the bounds of a schema, and of numbers that are only large.
 
 use super::*;
 
@@ -15,7 +15,7 @@ fn a_number_beyond_its_bounds_is_left_out_where_something_takes_its_place() {
         drops(&format!(r#"{{"default":5,{schema}}}"#), beyond);
         keeps(&format!("{{{schema}}}"), beyond);
         keeps(&format!(r#"{{{schema},"default":null}}"#), beyond);
-        // Of Claude Code's own tools it is the client that has something.
+        // Claude Code has a default for each optional number of its own tools.
         for value in beyond {
             let schema = READ.replace(r#""limit":{"#, &format!(r#""limit":{{{schema}}},"_":{{"#));
             let input = format!(r#"{{"limit":{value}}}"#);
@@ -57,7 +57,7 @@ fn ids_that_are_larger_than_what_javascript_holds_stay() {
         r#"{"type":"integer","format":"int64"}"#,
     ] {
         keeps(schema, &ids);
-        // Out of its quotes, a client could round it.
+        // A number in quotes stays quoted, because a client could round an unquoted number.
         keeps(schema, &ids.map(|id| format!("\"{id}\"")).each_ref().map(String::as_str));
     }
     let optional = r#"{"anyOf":[{"type":"integer","maximum":9223372036854775807},{"type":"null"}],"default":null}"#;

@@ -1,12 +1,12 @@
-//! The rules once more, on a tree, in the plainest way; and random schemas and inputs that both
-//! must treat alike.
+//! Second, simple implementation of the rules on a tree of values. Random schemas and inputs must
+//! give the same results with both implementations.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use super::{in_pieces, tool};
 
-/// Whether a schema takes a value, as far as these tests go.
+/// Returns true if a schema allows a value, as far as these tests need it.
 fn takes(root: &Value, schema: &Value, value: &Value, bounds: bool) -> bool {
     if let Some(name) = schema["$ref"].as_str() {
         return takes(root, &root["$defs"][name.trim_start_matches("#/$defs/")], value, bounds);
@@ -39,7 +39,7 @@ fn takes(root: &Value, schema: &Value, value: &Value, bounds: bool) -> bool {
                 && most.is_none_or(|(most, value)| value <= most))
 }
 
-/// The value of a member, or nothing where it is left out.
+/// Returns the value of a member; `None` if the member is removed.
 fn member(root: &Value, schema: &Value, value: &Value) -> Option<Value> {
     let has_value = schema.get("default").is_some_and(|default| !default.is_null());
     let fits = takes(root, schema, value, true);
@@ -68,7 +68,7 @@ fn member(root: &Value, schema: &Value, value: &Value) -> Option<Value> {
     }
 }
 
-/// A value of which all members are mended that may lack.
+/// Returns a value in which all optional members are mended.
 fn mended(root: &Value, schema: &Value, value: &Value) -> Value {
     if let Some(name) = schema["$ref"].as_str() {
         return mended(root, &root["$defs"][name.trim_start_matches("#/$defs/")], value);

@@ -268,7 +268,8 @@ impl<'s> Graph<'s> {
 
     /// Returns true if no properties are too deep, including those of referenced definitions.
     fn is_shallow(&self) -> bool {
-        // Each is met once on any way, but for the first.
+        // Upper bound of the depth: a path visits each node at most once, except for the first
+        // node.
         let depths = || self.nodes.iter().map(|node| node.depth);
         let all = depths().fold(depths().max().unwrap_or_default(), u32::saturating_add);
         if all <= DEPTH_MAX {

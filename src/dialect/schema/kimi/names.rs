@@ -14,7 +14,7 @@ pub(super) fn moved<'a>(facts: &Facts<'a>, defined: bool) -> Names<'a, &'a str> 
     let mut moved = Names::default();
     for (name, schema) in json::members(facts.named) {
         let name = name.decode();
-        // Its paths have `anyOf{0}` for a branch.
+        // Kimi writes `anyOf{0}` for a branch in a path, so it misreads names with braces.
         let is_branch = words::has_byte(&name, b'{') && words::has_byte(&name, b'}');
         let is_plain = || !words::has_byte(schema, b'[') && !words::has(schema, "$ref");
         if RESERVED.contains(&name.as_ref())

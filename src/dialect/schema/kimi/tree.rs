@@ -11,7 +11,7 @@ pub(super) enum Tree<'a> {
 
 impl<'a> Tree<'a> {
     pub(super) fn of(schema: &'a str) -> Self {
-        // Nothing fails with a schema that was just written.
+        // A schema that was just written can always be parsed.
         Self::read(&mut Reader::of(schema)).unwrap_or(Self::Other(schema))
     }
 

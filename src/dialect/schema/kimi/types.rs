@@ -20,7 +20,7 @@ pub(super) fn branches(schema: &str, facts: &Facts<'_>) -> Option<String> {
     let types: Vec<Str<'_>> = json::elements(facts.types).filter_map(json::string).collect();
     let says_more = |key: Str<'_>| !(is_note(key.raw()) || is_top(key.raw()) || key == "type");
     let is_choice = types.len() > 1 && json::members(schema).any(|(key, _)| says_more(key));
-    // A list of values is narrowed to them.
+    // A schema with an `enum` is narrowed to the types of its values instead.
     if !is_choice || facts.enumerated {
         return None;
     }

@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn references_lead_somewhere_or_are_left_out() {
     for (schema, expected) in [
-        // No definitions, as converters leave them behind.
+        // References whose definitions a converter dropped.
         (r##"{"properties":{"u":{"$ref":"#/$defs/User"}}}"##, r#"{"properties":{"u":{}}}"#),
         (
             r##"{"properties":{"u":{"$ref":"#/components/schemas/User","title":"U"}}}"##,
@@ -15,7 +15,7 @@ fn references_lead_somewhere_or_are_left_out() {
             r##"{"$ref":"#/properties/a/items","properties":{"a":{}}}"##,
             r#"{"properties":{"a":{}}}"#,
         ),
-        // Further down, and from there further down.
+        // Definitions in a subschema, and in a subschema of such a definition.
         (
             r##"{"items":{"$ref":"#/$defs/F","$defs":{"F":{"not":{"$ref":"#/$defs/G"},"$defs":{"G":{"type":"null"}}}}}}"##,
             r##"{"items":{"$ref":"#/$defs/F","$defs":{"F":{"not":{"$ref":"#/$defs/G"},"$defs":{"G":{"type":"null"}}}}},"$defs":{"F":{"not":{"$ref":"#/$defs/G"},"$defs":{"G":{"type":"null"}}},"G":{"type":"null"}}}"##,
@@ -24,12 +24,12 @@ fn references_lead_somewhere_or_are_left_out() {
             r##"{"$defs":{"A":{}},"items":{"$ref":"#/definitions/F","definitions":{"F":{"type":"null"}}}}"##,
             r##"{"items":{"$ref":"#/definitions/F","definitions":{"F":{"type":"null"}}},"$defs":{"A":{}},"definitions":{"F":{"type":"null"}}}"##,
         ),
-        // At another place of the root.
+        // Reference to another path in the root than that of the definition.
         (
             r##"{"items":{"$ref":"#/components/schemas/F"},"definitions":{"F":{}}}"##,
             r##"{"items":{"$ref":"#/definitions/F"},"definitions":{"F":{}}}"##,
         ),
-        // Each of several is not the other.
+        // Different definitions of the same name in several subschemas.
         (
             r##"{"not":{"type":"null"},"anyOf":[{"$ref":"#/$defs/I","$defs":{"I":{"type":"string"}}},{"$ref":"#/$defs/I","$defs":{"I":{}}},{"$defs":{"I":{}}}]}"##,
             r##"{"not":{"type":"null"},"anyOf":[{"$defs":{"I":{"type":"string"}}},{"$defs":{"I":{}}},{"$defs":{"I":{}}}]}"##,
@@ -38,23 +38,23 @@ fn references_lead_somewhere_or_are_left_out() {
             r##"{"$defs":{"I":{"type":"string"}},"items":{"$ref":"#/definitions/I","definitions":{"I":{"type":"null"}}}}"##,
             r##"{"items":{"$ref":"#/definitions/I","definitions":{"I":{"type":"null"}}},"$defs":{"I":{"type":"string"}},"definitions":{"I":{"type":"null"}}}"##,
         ),
-        // One by its whole path stays.
+        // A reference by the whole path of a definition stays.
         (
             r##"{"items":{"$ref":"#/$defs/F","$defs":{"F":{}}},"not":{"$ref":"#/items/$defs/F"}}"##,
             r##"{"items":{"$ref":"#/$defs/F","$defs":{"F":{}}},"not":{"$ref":"#/items/$defs/F"},"$defs":{"F":{}}}"##,
         ),
-        // PHP's empty object.
+        // PHP writes an empty object as `[]`.
         (
             r##"{"items":{"$ref":"#/$defs/F","$defs":{"F":{}}},"$defs":[]}"##,
             r##"{"items":{"$ref":"#/$defs/F","$defs":{"F":{}}},"$defs":{"F":{}}}"##,
         ),
-        // A negation of anything would be nothing, and so would be one of several.
+        // Without its reference, `not` would refuse every value, and so would `oneOf`.
         (r##"{"not":{"$ref":"#/a"},"items":{}}"##, r#"{"items":{}}"#),
         (
             r##"{"oneOf":[{"$ref":"#/a"},{"type":"null"},{"$ref":"#/b"}],"items":{}}"##,
             r#"{"anyOf":[{},{"type":"null"},{}],"items":{}}"#,
         ),
-        // Spelt otherwise.
+        // References with percent signs or escapes.
         (
             r##"{"items":{"$ref":"#/definitions/a%2Fb"},"definitions":{"a/b":{}}}"##,
             r##"{"items":{"$ref":"#/definitions/a~1b"},"definitions":{"a/b":{}}}"##,
@@ -83,7 +83,7 @@ fn what_leads_somewhere_stays_byte_for_byte() {
         r##"{"items":{"$ref":"#/$defs/a~1b~0"},"$defs":{"a/b~":{}}}"##,
         r##"{"items":{"$ref":"#/$defs/A/anyOf/1"},"$defs":{"A":{"anyOf":[{},{}]}}}"##,
         r##"{"properties":{"a":{"items":{}},"b":{"$ref":"#/properties/a/items"}}}"##,
-        // They are no paths, or no references.
+        // Texts that are no paths, and members that are no references.
         r##"{"items":{"$ref":"User"},"not":{"$ref":"#user"}}"##,
         r##"{"properties":{"$ref":{"type":"string"}},"default":{"$ref":"#/$defs/A"}}"##,
         r##"{"$ref":null}"##,

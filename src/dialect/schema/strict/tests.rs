@@ -42,7 +42,7 @@ fn the_strict_subset_is_told_from_other_schemas() {
             r#""properties":{"a":{"anyOf":[{"type":"object","properties":{}}]}},"required":["a"],"additionalProperties":false"#,
         ),
         object(r#""properties":{},"additionalProperties":false,"allOf":[]"#),
-        // Every schema needs a type, and what is required must be there.
+        // Every schema needs a type, and every required name must be a property.
         object(
             r#""properties":{"a":{"enum":["x"]}},"required":["a"],"additionalProperties":false"#,
         ),
@@ -50,7 +50,7 @@ fn the_strict_subset_is_told_from_other_schemas() {
         object(r#""properties":{"a":{"title":"A"}},"required":["a"],"additionalProperties":false"#),
         object(r#""properties":{},"required":["a"],"additionalProperties":false"#),
         object(r#""properties":{},"additionalProperties":false,"anyOf":[]"#),
-        // What OpenAI answers with 400 although the keywords are known.
+        // Schemas that OpenAI refuses with status 400, although it knows their keywords.
         object(
             r#""properties":{"a":{"type":"string","format":"uri"}},"required":["a"],"additionalProperties":false"#,
         ),

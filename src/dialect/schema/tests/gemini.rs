@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn gemini_gets_its_subset() {
-    // Q19 and its neighbours, each as the schema of one property.
+    // Each schema here is that of one property.
     for (schema, expected) in [
         (json!({"const": "x"}), json!({"enum": ["x"], "type": "string"})),
         (
@@ -59,7 +59,7 @@ fn gemini_gets_its_subset() {
             json!({"type": ["array", "string"], "items": {"type": "string"}}),
             json!({"anyOf": [{"type": "array", "items": {}}, {"type": "string"}]}),
         ),
-        // What it does not know is left out, and is no keyword where it is a name.
+        // Unknown keywords are left out, but not properties with the same names.
         (
             json!({"type": "object", "properties": {"not": {"multipleOf": 2, "type": "integer"}, "any": true},
                    "patternProperties": {"^x": {}}, "propertyNames": {"pattern": "a"}, "if": {}, "then": {},
@@ -91,7 +91,7 @@ fn gemini_gets_its_subset() {
         (json!({"enum": ["", "x"]}), json!({"enum": ["x"], "type": "string"})),
         (json!({"enum": [""], "type": "string"}), json!({"type": "string"})),
         (json!({"const": ""}), json!({"type": "string"})),
-        // What pydantic makes of an optional value, and of one model or another.
+        // Schemas that pydantic writes for an optional value, and for a choice of models.
         (
             json!({"anyOf": [{"type": "string", "maxLength": 9}, {"type": "null", "title": "None"}], "default": null,
                    "description": "d", "title": "A"}),
@@ -122,7 +122,7 @@ fn gemini_gets_its_subset() {
         (json!({"anyOf": [{"type": "null"}]}), json!({"nullable": true})),
         (json!({"enum": ["a", null]}), json!({"type": "string", "enum": ["a"], "nullable": true})),
         (json!({"enum": [null]}), json!({"nullable": true})),
-        // What each branch leaves to the whole.
+        // Choices in a schema that states the type of all branches.
         (
             json!({"type": "integer", "oneOf": [{"const": 1, "description": "A"}, {"const": 2}]}),
             json!({"anyOf": [{"type": "integer", "description": "A (one of: 1)"},
@@ -166,8 +166,8 @@ fn gemini_gets_its_subset() {
             json!({"anyOf": [{"type": "string", "description": "s"}, {"type": "integer"}], "description": "d"}),
             json!({"anyOf": [{"type": "string", "description": "s"}, {"type": "integer", "description": "d"}]}),
         ),
-        // What is said of all is said once, of one that says nothing itself, or in front of the
-        // first.
+        // The description of a choice goes into one branch: the first without a description, or
+        // else the first.
         (
             json!({"anyOf": [{"type": "string", "description": "s"}, {"const": 1, "description": "one"}],
                    "description": "d"}),
@@ -182,7 +182,7 @@ fn gemini_gets_its_subset() {
             json!({"anyOf": [{"type": ["string", "integer"], "description": "e"}], "description": "d"}),
             json!({"anyOf": [{"type": "string", "description": "d e"}, {"type": "integer"}]}),
         ),
-        // The properties of all.
+        // Several schemas in `allOf` become one with all properties.
         (
             json!({"allOf": [{"type": "object", "properties": {"a": {"title": "t"}}, "required": ["a"]},
                              {"properties": {"b": {}}}], "description": "d"}),

@@ -1,4 +1,4 @@
-//! Kimi's flavour.
+//! Tests of schemas for Kimi.
 
 mod rules;
 
@@ -37,7 +37,7 @@ fn a_property_with_a_reserved_name_is_told_in_the_description() {
         described["description"] = "d".into();
         assert_eq!(property(&described)["description"], format!("d {told}"));
         assert_eq!(sent(&items), expected);
-        // In a choice that is written as one, too.
+        // Property in a choice that is merged into one schema.
         let choice = json!({"type": "object", "anyOf": [{"properties": {name: {}, "b": {}}}]});
         let expected = json!({"type": "object", "properties": {"b": {}},
             "description": format!("Further properties: {{\"{name}\":{{}}}}.")});
@@ -111,7 +111,7 @@ fn types_and_values_are_written_as_kimi_takes_them() {
                 {"type": "object", "properties": {"b": {}}, "required": ["b"]}
             ]}),
         ),
-        // A reference stands in few places.
+        // References at positions where Kimi allows none.
         (
             json!({"not": {"$ref": "#"}, "patternProperties": {"^a": {"$ref": "#"}}}),
             json!({"not": {"anyOf": [{"$ref": "#"}]}, "patternProperties": {"^a": {"anyOf": [{"$ref": "#"}]}}}),
@@ -158,14 +158,14 @@ fn what_requires_itself_without_end_requires_less() {
             json!({"description": "any"}),
             json!({"type": ["string", "number", "boolean", "object", "array", "null"], "description": "any"}),
         ),
-        // As it is for Kimi, too.
+        // A choice that has `null` as a branch ends for Kimi, too.
         (json!({"anyOf": [node, {"type": "null"}]}), json!({"anyOf": [node, {"type": "null"}]})),
     ] {
         let sent = sent(&whole(given));
         assert_eq!(sent, whole(expected));
         assert_eq!(refusal(&sent), None);
     }
-    // Of two that require each other, the object does.
+    // Of two definitions that require each other, only the object is loosened.
     let mutual = json!({"type": "object", "properties": {"v": {"$ref": "#/$defs/List"}}, "required": ["v"], "$defs": {
         "List": {"type": "array", "items": {"$ref": "#/$defs/Node"}},
         "Node": {"type": "object", "properties": {"all": {"$ref": "#/$defs/List"}}, "required": ["all"]}}});
@@ -207,7 +207,7 @@ fn what_is_too_deep_or_too_long_is_cut() {
     let expected =
         json!({"type": "object", "properties": {"o": {"type": "object"}, "q": {"type": "string"}}});
     assert_eq!(sent(&inner), expected);
-    // A sign of HTML has six bytes.
+    // Kimi counts a character of HTML such as `<` as six bytes.
     assert_eq!(sent(&wide(200, &"<".repeat(99))), json!({"type": "object", "properties": {}}));
     for schema in [
         deep(31),
@@ -222,7 +222,7 @@ fn what_is_too_deep_or_too_long_is_cut() {
     }
 }
 
-/// A value that may stand where a keyword wants another.
+/// Strategy for values of a type that the keyword may not have.
 fn any_value() -> impl Strategy<Value = Value> {
     prop::sample::select(vec![
         json!(null),

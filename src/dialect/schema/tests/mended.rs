@@ -1,4 +1,4 @@
-//! What no draft allows, and what allows nothing.
+//! Tests of schemas that no draft allows, and of schemas that allow no value.
 
 use super::*;
 
@@ -21,7 +21,7 @@ fn output(schema: &str, tools: ToolSchema) -> String {
 #[test]
 fn a_fault_is_mended_at_any_depth_and_by_itself() {
     for (schema, expected) in [
-        // php-sdk#405: PHP's empty object.
+        // php-sdk#405: PHP writes an empty object as `[]`.
         (r#"{"type":"object","properties":[]}"#, r#"{"type":"object"}"#),
         (r#"{"type":"object","properties":null}"#, r#"{"type":"object"}"#),
         (
@@ -47,7 +47,7 @@ fn a_fault_is_mended_at_any_depth_and_by_itself() {
         (r#"{"type":"string","minLength":"1"}"#, r#"{"type":"string"}"#),
         (r#"{"type":"integer","minimum":"0"}"#, r#"{"type":"integer"}"#),
         (r#"{"type":"string","maxLength":-1}"#, r#"{"type":"string"}"#),
-        // moon#2396: types that are none, and those of other languages.
+        // moon#2396: unknown types, and types of other languages.
         (r#"{"type":null,"enum":["a"]}"#, r#"{"enum":["a"]}"#),
         (r#"{"type":"unknown","enum":["a"]}"#, r#"{"enum":["a"]}"#),
         (r#"{"type":["string","any"],"enum":["a"]}"#, r#"{"enum":["a"]}"#),
@@ -109,7 +109,7 @@ fn a_schema_without_faults_is_copied_byte_for_byte() {
 fn a_branch_that_allows_nothing_is_left_out() {
     let number = json!({"type": "number"});
     for (given, expected) in [
-        // CloudBase-AI-Toolkit#626: zod's optional.
+        // CloudBase-AI-Toolkit#626: an optional value as zod writes it.
         (json!({"anyOf": [{"not": {}}, number]}), number.clone()),
         (json!({"oneOf": [number, {"not": {}}]}), number.clone()),
         (json!({"anyOf": [{"not": true}, number]}), number.clone()),
@@ -139,11 +139,11 @@ fn a_branch_that_allows_nothing_is_left_out() {
             assert_eq!(sent["properties"]["limit"], expected, "{dialect:?} {given}");
         }
     }
-    // What says something else beside the choice stays beside it.
+    // A single branch stays in the choice if the schema has one of its keywords, too.
     let clash = json!({"type": "object", "properties": {"p": {"minimum": 1, "anyOf": [{"not": {}}, {"type": "number", "minimum": 2}]}}});
     let expected = json!({"minimum": 1, "anyOf": [{"type": "number", "minimum": 2}]});
     assert_eq!(read(&clash, ToolSchema::Full)["properties"]["p"], expected);
-    // One that a reference counts stays in its place.
+    // A branch that allows no value stays if a reference counts branches.
     let counted = json!({"type": "object", "properties": {"p": {"anyOf": [{"not": {}}, number]},
         "q": {"$ref": "#/properties/p/anyOf/1"}}});
     assert_eq!(read(&counted, ToolSchema::Full), counted);
@@ -169,7 +169,7 @@ fn a_property_that_allows_nothing_is_left_out() {
     for dialect in [ToolSchema::Full, ToolSchema::Kimi, ToolSchema::LlamaCpp, ToolSchema::Ollama] {
         assert_eq!(read(&map, dialect)["additionalProperties"], false, "{dialect:?}");
     }
-    // Its name may be that of what is one.
+    // A property may be called `not`.
     let named =
         json!({"type": "object", "properties": {"not": {"type": "object", "properties": {}}}});
     assert_eq!(read(&named, ToolSchema::Full), named);

@@ -10,7 +10,7 @@ fn a_root_that_refers_to_what_it_is_offers_its_properties() {
     for (root, properties, required) in [
         (json!({"$ref": "#/$defs/A"}), &a, Some(json!(["a"]))),
         (json!({"anyOf": [{"$ref": "#/$defs/A"}, {"$ref": "#/$defs/B"}]}), &both, None),
-        // Of what cannot be written there, nothing is required either.
+        // A branch that cannot be merged leaves no required names.
         (json!({"anyOf": [{"$ref": "#/$defs/A"}, {"type": "array"}]}), &a, None),
         (json!({"anyOf": [{"$ref": "#/$defs/A"}, {"$ref": "#/$defs/gone"}]}), &a, None),
         (json!({"$ref": "#/$defs/C"}), &a, Some(json!(["a"]))),
@@ -58,7 +58,7 @@ fn the_properties_of_a_branch_are_offered_whatever_branches_it_has_itself() {
             "a",
         ),
         (json!({"$ref": "#/$defs/A", "$defs": chain}), "a", "a"),
-        // A definition that is met again says nothing more, and what it requires is not certain.
+        // A definition that two branches refer to leaves no required names.
         (
             json!({"anyOf": [{"$ref": "#/$defs/A"}, {"$ref": "#/$defs/A"}], "$defs": {"A": a}}),
             "a",
@@ -80,7 +80,7 @@ fn the_properties_of_a_branch_are_offered_whatever_branches_it_has_itself() {
             assert_eq!(given.concat(), required, "{schema}: {sent}");
         }
     }
-    // What stands beside a reference holds, too.
+    // Keywords beside a reference count, too.
     let beside = json!({"properties": {}, "allOf": [{"$ref": "#/$defs/A", "properties": {"b": {}}, "required": ["b"]}],
         "$defs": {"A": a}});
     for dialect in [ToolSchema::Gemini, ToolSchema::Kimi, ToolSchema::Full] {
@@ -88,7 +88,7 @@ fn the_properties_of_a_branch_are_offered_whatever_branches_it_has_itself() {
         assert_eq!(sent["properties"], json!({"a": {"type": "string"}, "b": {}}));
         assert_eq!(sent["required"], json!(["b", "a"]));
     }
-    // As deep as branches and references are followed.
+    // Branches beyond the maximum depth are not followed.
     let deep = |levels: usize| (0..levels).fold(a.clone(), |inner, _| json!({"allOf": [inner]}));
     let offers = |levels| read(&deep(levels), ToolSchema::Kimi)["properties"].get("a").is_some();
     assert!(!offers(33));
@@ -104,7 +104,7 @@ fn a_root_is_no_choice_for_openai_though_its_branches_are_the_same() {
         sent,
         json!({"type": "object", "properties": base["properties"], "$defs": referred["$defs"]})
     );
-    // References through the list would lead nowhere.
+    // A list stays if a reference leads through it.
     let through = json!({"type": "object", "properties": {}, "anyOf": [{"properties": {"v": {}}},
         {"properties": {"w": {"$ref": "#/anyOf/0/properties/v"}}}]});
     assert_eq!(read(&through, ToolSchema::Full), through);
@@ -135,14 +135,14 @@ fn a_root_that_is_a_choice_offers_the_properties_of_all() {
         "allOf": [{"properties": {"a": {}, "z": {"type": "null"}}, "required": ["a"]}, {"required": ["x"]}]});
     let expected = json!({"type": "object", "properties": {"z": {}, "a": {}}, "required": ["z", "a"], "$defs": {"x": {}}});
     assert_eq!(read(&all, ToolSchema::Full), expected);
-    // One property of several variants.
+    // A property that several variants share.
     let variant = |word: &str, name: &str| json!({"properties": {"action": {"const": word}, name: {}}, "required": ["action", name]});
     let variants =
         json!({"type": "object", "oneOf": [variant("create", "name"), variant("delete", "id")]});
     let action = json!({"anyOf": [{"const": "create"}, {"const": "delete"}]});
     let expected = json!({"type": "object", "properties": {"action": action, "name": {}, "id": {}}, "required": ["action"]});
     assert_eq!(read(&variants, ToolSchema::Full), expected);
-    // Each schema of a property once, and of too many none.
+    // A property keeps each different schema once; beyond 16 schemas, it allows any value.
     let many = |count: usize| {
         let branch = |word: usize| json!({"properties": {"a": {"const": word}, "b": {}}});
         json!({"type": "object", "anyOf": (0..count).map(branch).collect::<Vec<_>>()})
@@ -151,13 +151,13 @@ fn a_root_that_is_a_choice_offers_the_properties_of_all() {
     let offered = |count: usize| read(&many(count), ToolSchema::Full)["properties"].clone();
     assert_eq!(offered(16), json!({"a": {"anyOf": several}, "b": {}}));
     assert_eq!(offered(17), json!({"a": {}, "b": {}}));
-    // What the branches refer to.
+    // Branches that are references to definitions.
     let referred = json!({"type": "object", "anyOf": [{"$ref": "#/$defs/A"}, {"$ref": "#/$defs/B"}],
         "$defs": {"A": {"properties": {"a": {}}}, "B": {"properties": {"b": {}}}}});
     let expected =
         json!({"type": "object", "properties": {"a": {}, "b": {}}, "$defs": referred["$defs"]});
     assert_eq!(read(&referred, ToolSchema::Full), expected);
-    // What says more elsewhere goes with the choice: the client looks at inputs itself.
+    // A choice that cannot be merged completely is dropped: the client validates inputs itself.
     for (choice, properties) in [
         (json!([{"$ref": "#/$defs/A"}, {"$ref": "#/$defs/B"}]), json!({})),
         (json!([]), json!({})),
@@ -177,17 +177,17 @@ fn a_root_that_is_a_choice_offers_the_properties_of_all() {
     let last = format!(r#""not":{{"required":["{}"]}}"#, "x".repeat(200));
     let root = format!(r#"{{"type":"object","properties":{{"a":{{}}}},{last}}}"#);
     assert_eq!(written(&root, ToolSchema::Full), r#"{"type":"object","properties":{"a":{}}}"#);
-    // What a description says is no reference.
+    // A path in a description is no reference.
     let told = json!({"type": "object", "anyOf": [{"properties": {"a": {}}}], "description": "see docs/allOf/x"});
     assert_eq!(read(&told, ToolSchema::Full).get("anyOf"), None);
-    // In the order that clients send.
+    // Members in the order in which clients send them.
     let behind = r#"{"type":"object","properties":{"a":{}},"anyOf":[{"properties":{"b":{}}}]}"#;
     let expected = r#"{"type":"object","properties":{"a":{},"b":{}}}"#;
     assert_eq!(written(behind, ToolSchema::Full), expected);
-    // Deeper, it may stay.
+    // A choice below the root may stay.
     let nested = json!({"type": "object", "required": null, "properties": {"p": {"anyOf": [{"properties": {"a": {}}}]}}});
     assert_eq!(read(&nested, ToolSchema::Full)["properties"], nested["properties"]);
-    // Not a keyword, and not in the root.
+    // A property called `anyOf`, whose schema is a choice.
     let plain =
         r#"{"type":"object","properties":{"anyOf":{"anyOf":[{"type":"string"},{"type":"null"}]}}}"#;
     assert_eq!(written(plain, ToolSchema::Full), plain);

@@ -1,4 +1,4 @@
-//! Ollama's subset.
+//! Tests of schemas for Ollama.
 
 use super::*;
 
@@ -35,10 +35,10 @@ fn ollama_gets_what_it_would_leave_out_in_words_that_it_keeps() {
             json!({"oneOf": [{"const": "a", "type": "string"}, {"const": 1}]}),
             json!({"anyOf": [{"enum": ["a"], "type": "string"}, {"enum": [1]}]}),
         ),
-        // Nobody knows to what.
+        // References that do not lead to a definition.
         (json!({"$ref": "#/$defs/None", "description": "d"}), json!({"description": "d"})),
         (json!({"$ref": "#/properties/p"}), json!({"$ref": "#/properties/p"})),
-        // It says something itself.
+        // Schemas that Ollama shows to the model in part.
         (
             json!({"properties": {"a": {}}, "allOf": [{"required": ["a"]}]}),
             json!({"properties": {"a": {}}, "allOf": [{"required": ["a"]}]}),
@@ -59,11 +59,11 @@ fn ollama_gets_what_it_would_leave_out_in_words_that_it_keeps() {
     ] {
         assert_eq!(property(&given, &definitions), expected, "{given}");
     }
-    // Pydantic before 2.
+    // Pydantic before version 2 writes `definitions`.
     let old = json!({"type": "object", "properties": {"p": {"$ref": "#/definitions/T"}}, "definitions": {"T": {"type": "string"}}});
     let expected = json!({"type": "object", "properties": {"p": {"type": "string"}}});
     assert_eq!(read(&old, ToolSchema::Ollama), expected);
-    // Of a root it keeps no reference either.
+    // Ollama drops a reference in the root, too.
     let root = json!({"$ref": "#/$defs/T", "$defs": {"T": {"type": "object", "properties": {"a": {"const": 1}}}}});
     let expected = json!({"type": "object", "properties": {"a": {"enum": [1]}}});
     assert_eq!(read(&root, ToolSchema::Ollama), expected);
@@ -80,7 +80,7 @@ fn definitions_within_themselves_end() {
     let node = json!({"type": "object", "properties": {"next": {"$ref": "#/$defs/Node", "description": "d"}}});
     let expected = json!({"type": "object", "properties": {"next": {"description": "d"}}});
     assert_eq!(property(&json!({"$ref": "#/$defs/Node"}), &json!({"Node": node})), expected);
-    // So many deep, and for so many properties of a short schema.
+    // The maximum of nested references, and many references of a short schema to one definition.
     let mut definitions = json!({"D6": {"type": "string"}});
     for at in 1..6 {
         definitions[format!("D{at}")] = json!({"items": {"$ref": format!("#/$defs/D{}", at + 1)}});
@@ -95,7 +95,7 @@ fn definitions_within_themselves_end() {
     for at in 0..40 {
         assert_eq!(sent["properties"][format!("p{at}")], long);
     }
-    // Each is in the one before it, twice.
+    // Each definition refers to the next one twice.
     let mut definitions = json!({});
     for at in 0..40 {
         let next = json!({"$ref": format!("#/$defs/D{}", at + 1)});
@@ -104,7 +104,7 @@ fn definitions_within_themselves_end() {
     let schema = json!({"type": "object", "properties": {"p": {"$ref": "#/$defs/D0"}}, "$defs": definitions});
     let sent = written(&schema.to_string(), ToolSchema::Ollama);
     assert!(sent.len() < 40 << 10, "{}", sent.len());
-    // What is too deep to stand in its place is any value.
+    // A definition that is too deep is replaced by a schema for any value.
     let deep = (0..20).fold(json!({}), |inner, _| json!({"items": inner}));
     assert_eq!(property(&json!({"$ref": "#/$defs/T"}), &json!({"T": deep})), json!({}));
 }

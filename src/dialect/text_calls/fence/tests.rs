@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Whether a fence is open after each of these lines.
+/// Returns one flag for each line: true if a fence is open after the line.
 fn open_after(lines: &[&str]) -> Vec<bool> {
     let mut open = None;
     lines

@@ -52,7 +52,7 @@ fn schemas_that_lead_back_to_each_other_are_not_followed_for_ever() {
     let schema = property(&root, "a").unwrap();
     assert!(!allows_within(&root, schema, "string", DEPTH_MAX, &left));
     assert_eq!(left.get(), 0);
-    // What stands before the limit is found.
+    // A type that is listed before the limit is found.
     let schema = format!(r#"{{"anyOf":[{{"type":"string"}},{back}]}}"#);
     assert!(allows(&root, &schema, "string"));
 }

@@ -1,4 +1,4 @@
-//! Each syntax, and what is none of it.
+//! Tests of each syntax, and of texts that are no calls.
 
 use super::*;
 use crate::model::request_context::{self, Tool};
@@ -32,7 +32,7 @@ fn is(syntax: TextToolCalls, text: &str, expected: &str) {
     let shown = read(syntax, text, Extent::default(), &|name| tools.meant_by(name))
         .map(|calls| calls.into_iter().map(show).collect::<Vec<_>>().join(" "));
     assert_eq!(shown.as_deref().unwrap_or("none"), expected, "{text}");
-    // Whatever is cut off is no call.
+    // A text that is cut off has no call with an incomplete input.
     for end in 0..text.len() {
         if let Some(cut) = text.get(..end)
             && let Some(calls) = read(syntax, cut, Extent::default(), &|name| tools.meant_by(name))
@@ -97,7 +97,7 @@ fn each_syntax_is_read() {
         "w{\"city\":\"Paris\",\"zip\":\"075\"}",
     );
     is(Glm, "<tool_call>t</tool_call>", "t{}");
-    // These templates put nothing around a value.
+    // The templates of GLM and MiniMax put no white space around a value.
     is(
         Glm,
         "<tool_call>w<arg_key>one</arg_key>\n<arg_value>    return x\n</arg_value></tool_call>",
@@ -215,7 +215,7 @@ fn a_value_ends_before_the_next_parameter() {
         "<function=w><parameter=city>a <parameter=n> b\n\n</parameter></function>",
         "w{\"city\":\"a <parameter=n> b\\n\"}",
     );
-    // Of the others nobody reads it so.
+    // In other syntaxes than Qwen's, no server accepts a parameter without its end tag.
     for (syntax, text) in [
         (
             Glm,
@@ -279,7 +279,7 @@ fn analysis_of_harmony_is_thinking() {
         "<|channel|>final<|message|>So:\n<|start|>assistant<|channel|>commentary to=functions.w<|message|>{}<|call|>",
         "Text(\"So:\\n\\n\\n{}\")",
     );
-    // Servers leave tokens at the end.
+    // Servers leave control tokens at the end of an answer.
     is(Harmony, "<|channel|>final<|message|>Hi<|end|><|return|>", "Text(\"Hi\")");
     is(
         Harmony,

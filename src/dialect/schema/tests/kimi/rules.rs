@@ -1,5 +1,5 @@
-//! What Kimi refuses, as MoonshotAI/walle does at its level `strict`. Nothing of the translation is
-//! used here.
+//! Rules by which Kimi refuses a schema, as in MoonshotAI/walle at its level `strict`. No code of
+//! the translation is used here.
 
 #![allow(clippy::arithmetic_side_effects)]
 
@@ -12,7 +12,7 @@ const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "object", "a
 
 type Object = Map<String, Value>;
 
-/// Why a schema is refused, if it is.
+/// Returns the reason why Kimi refuses a schema; `None` if Kimi accepts the schema.
 pub(super) fn refusal(schema: &Value) -> Option<String> {
     let root = schema.as_object()?;
     let mut rules = Rules { root, properties: 0 };
@@ -142,7 +142,7 @@ impl<'v> Rules<'v> {
         deepest
     }
 
-    /// References stand in few places, and whatever is called so is taken for one.
+    /// Checks the positions of references. Every member called `$ref` counts as a reference.
     fn references(&self, value: &'v Value, place: &str, may_refer: bool) -> Result<(), String> {
         let Some(schema) = value.as_object() else { return Ok(()) };
         if let Some(reference) = schema.get("$ref") {
@@ -161,7 +161,7 @@ impl<'v> Rules<'v> {
         Ok(())
     }
 
-    /// A root that requires nothing without end may refer to what does.
+    /// Checks that recursion ends. A root that requires no endless schema may refer to one.
     fn termination(&self, schema: &'v Value) -> Result<(), String> {
         if self.ends(self.root, &mut HashSet::new()) {
             return Ok(());
@@ -258,7 +258,7 @@ fn values_are_of(values: &Value, types: &[&str]) -> Result<(), String> {
                 "array" => value.is_array(),
                 "object" => value.is_object(),
                 number => {
-                    // It is an error at once, whatever types follow.
+                    // Kimi refuses a value that is no number at once, whatever types follow.
                     let value = value.as_f64().ok_or("a value that is no number")?;
                     wanted(number == "number" || value.fract() == 0.0, "a whole number")?;
                     true
@@ -270,7 +270,7 @@ fn values_are_of(values: &Value, types: &[&str]) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether a name in a definition has a slash; lists in lists are not looked at.
+/// Returns true if a name in a definition has a slash. Lists in lists are not examined.
 fn has_slash(schema: &Object) -> bool {
     schema.iter().any(|(key, value)| {
         let listed = value.as_array().into_iter().flatten();
