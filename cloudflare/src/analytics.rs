@@ -38,7 +38,7 @@ impl Dataset {
         now: Millis,
     ) {
         let model = counters.model(report, config.models.entry(&report.model));
-        // The dataset keeps points, and no counters that would have to be removed.
+        // The dataset has no counters of model names that would have to be removed.
         drop(counters.take_given_up());
         let texts = [
             metrics::outcome(report),
@@ -48,7 +48,7 @@ impl Dataset {
             &report.warnings.header().unwrap_or_default(),
             &report.warnings.guards().join(","),
         ];
-        // What is answered at the head was never a request.
+        // `requested_at` is 0 if the exchange was answered before its body was read.
         let asked_at = Some(report.requested_at).filter(|at| *at > 0);
         let since = |at: Option<Millis>| {
             at.zip(asked_at).map_or(0, |(at, asked)| at.saturating_sub(asked)) as f64
@@ -74,7 +74,7 @@ impl Dataset {
         ];
         let point = Object::new();
         for (key, values) in [
-            // What is sampled together: one upstream's exchanges.
+            // Analytics Engine samples by this index: the exchanges of one upstream together.
             ("indexes", Array::of1(&report.upstream.as_str().into())),
             ("blobs", texts.into_iter().map(JsValue::from).collect()),
             ("doubles", numbers.into_iter().map(JsValue::from).collect()),

@@ -124,7 +124,7 @@ fn is_open(config: &Config) -> bool {
 }
 
 fn variable(env: &JsValue, name: &str) -> Option<Variable> {
-    // `toString` and others, which every object inherits, are no variables.
+    // Inherited properties such as `toString` are no variables.
     if !Object::has_own(env.unchecked_ref::<Object>(), &name.into()) {
         return None;
     }
@@ -157,7 +157,7 @@ extern "C" {
 /// Returns a random seed for an exchange.
 pub(crate) fn seed() -> u128 {
     let mut bytes = [0; 16];
-    // It has no way to fail for so few bytes. Should it, the clock is better than equal ids.
+    // `random_values` cannot fail for so few bytes. If it did, the clock is better than equal ids.
     match CRYPTO.with(|crypto| crypto.random_values(&mut bytes)) {
         Ok(_) => u128::from_be_bytes(bytes),
         Err(_) => now().into(),

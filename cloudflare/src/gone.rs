@@ -48,7 +48,7 @@ impl Client {
         let state = Rc::<State>::default();
         let told = Rc::clone(&state);
         let listener = Closure::new(move || told.leave());
-        // Without the flag there is none.
+        // Without the compatibility flag, a request has no signal.
         let signal = Reflect::get(request, &"signal".into()).ok();
         let signal = signal.and_then(|signal| signal.dyn_into::<AbortSignal>().ok());
         if let Some(signal) = &signal {

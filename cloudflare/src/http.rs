@@ -131,7 +131,7 @@ pub(crate) fn reason(error: &JsValue) -> Unreachable {
         (&["certificate", "tls", "ssl", "handshake"], Unreachable::NotTrusted),
         (&["refused"], Unreachable::Refused),
         (&["timed out", "timeout"], Unreachable::TimedOut),
-        // workerd calls one that was refused lost.
+        // workerd reports a refused connection as lost.
         (&["lost", "disconnect", "reset", "closed"], Unreachable::RefusedOrLost),
     ] {
         if words::has_any(&text, any) {

@@ -9,7 +9,7 @@
 //! An isolate serves many requests on one thread and can be thrown away at any moment, so nothing
 //! is kept between requests but the configuration, which is read once, and the count of the bytes
 //! that are held. A panic costs every stream of its isolate (`shim.js` starts the module anew for
-//! the next request), so there is none: see the lints of the workspace.
+//! the next request), so lints of the workspace forbid panics.
 //!
 //! The modules with I/O exist only for WebAssembly; the others are also tested natively.
 #![forbid(unsafe_code)]

@@ -167,7 +167,7 @@ impl Drop for Live {
         #[cfg(feature = "test-hooks")]
         crate::hooks::count(false);
         let now = now();
-        // Nothing changes where everything was said.
+        // A disconnect changes nothing in an exchange that has ended.
         self.exchange.handle_client_gone(now);
         let report = self.exchange.report();
         let config = self.exchange.config();

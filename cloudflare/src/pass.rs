@@ -29,8 +29,8 @@ pub(crate) async fn pass(mut live: Box<Live>, request: &Request, head: Vec<Heade
     for (name, value) in change.set {
         let _ = headers.set(&name, &value);
     }
-    // A client that goes before the head ends the request. Behind it the runtime ends both sides
-    // together.
+    // A client that disconnects before the head ends the upstream's request. After the head, the
+    // runtime ends both bodies together.
     let (aborting, signal) = Aborting::new();
     let body = request.body().map_or(wasm_bindgen::JsValue::NULL, Into::into);
     let sent = match http::send(&request.method(), &target, &headers, &body, &signal) {

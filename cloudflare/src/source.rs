@@ -42,7 +42,7 @@ fn cancel(pulled: &RefCell<Pulled>) {
     let (answer, pulling) = (state.answer.take(), state.pulling.take());
     drop(state);
     drop(answer);
-    // A pull that nobody wakes would be kept for ever.
+    // The runtime would keep a pull for ever if nothing woke it.
     if let Some(pulling) = pulling {
         pulling.wake();
     }
@@ -78,7 +78,7 @@ impl Source {
     pub fn pull(&self) -> Promise {
         let state = Rc::clone(&self.0);
         future_to_promise(async move {
-            // Nothing that a poll calls comes back in here; should it, the stream waits.
+            // A poll never calls `pull` or `cancel`. If it did, the stream would wait.
             let poll = |context: &mut Context<'_>| {
                 state.try_borrow_mut().map_or(Poll::Pending, |mut state| state.poll(context))
             };

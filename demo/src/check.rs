@@ -176,7 +176,7 @@ fn tools(body: &Map<String, Value>) -> Checked {
     let tools = match body.get("tools") {
         None | Some(Value::Null) => {
             for name in ["tool_choice", "parallel_tool_calls"] {
-                // `none` says what is so anyway; the original accepts it.
+                // `none` is the default, and the original API accepts it.
                 let given = body.get(name).filter(|value| !value.is_null() && **value != "none");
                 if given.is_some() {
                     let message = format!("'{name}' is only allowed when 'tools' are specified.");

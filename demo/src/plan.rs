@@ -377,8 +377,8 @@ fn limit(plan: &mut Plan, body: &Map<String, Value>) {
     let most = most.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX);
     let pieces = tokens(&plan.text);
     let kept = if plan.triggers.length { pieces.len().div_ceil(2) } else { most };
-    // A limit cuts text. Calls are cut only on demand: one that ends in the middle of its JSON is a
-    // case of its own.
+    // The limit cuts text. Calls are cut only on demand, because a call with incomplete JSON is a
+    // separate test case.
     if kept < pieces.len() && plan.triggers.big.is_none() {
         plan.text = pieces.iter().take(kept).copied().collect();
         plan.finish = "length";

@@ -73,7 +73,7 @@ impl Sampler<'_> {
         let required: Vec<&str> = list(keys, "required").filter_map(Value::as_str).collect();
         let mut object = Map::new();
         for (name, schema) in properties {
-            // Without `required`, a call with nothing in it would show nothing.
+            // Without `required`, a call with empty arguments would show nothing.
             let wanted = required.contains(&name.as_str())
                 || (required.is_empty() && depth < OPTIONAL_DEPTH_MAX);
             if wanted {

@@ -39,7 +39,7 @@ impl Model {
 
 pub(crate) async fn serve(listener: TcpListener, model: Arc<Model>) -> io::Result<()> {
     let router = Router::new().fallback(handle).with_state(model);
-    // Without this, the kernel holds small pieces back and joins them.
+    // Without `nodelay`, the kernel holds small pieces back and joins them.
     let listener = listener.tap_io(|connection| drop(connection.set_nodelay(true)));
     axum::serve(listener, router).await
 }
@@ -259,7 +259,7 @@ async fn produce(pieces: &mpsc::Sender<io::Result<Bytes>>, answer: Answer) -> En
     match answer.end {
         End::Complete => Ended::Complete,
         End::Abort => {
-            // Time for what was written to leave before the connection is cut.
+            // Written bytes need time to leave before the connection is cut.
             tokio::time::sleep(Duration::from_millis(20)).await;
             let _ = pieces.send(Err(io::ErrorKind::ConnectionAborted.into())).await;
             Ended::Aborted

@@ -287,7 +287,7 @@ extern "C" fn proxy_on_tick(plugin: ContextId) {
 #[unsafe(no_mangle)]
 extern "C" fn proxy_on_request_headers(id: ContextId, _count: u32, end: u32) -> u32 {
     let mut head = headers(Map::RequestHeaders).unwrap_or_default();
-    // Before the route is looked at, which such a header may choose.
+    // Reserved headers are removed before the route is read, because they may choose the route.
     if heads::remove_reserved(&mut head)
         && let Err(Status(status)) = set_headers(Map::RequestHeaders, &head)
     {
@@ -300,7 +300,7 @@ extern "C" fn proxy_on_request_headers(id: ContextId, _count: u32, end: u32) -> 
         core::arch::wasm32::unreachable();
     }
     let (seed, now) = (seed(), now());
-    // Before anything is changed: a change of the head makes Envoy choose a route anew.
+    // The route is read before any change of the head, which makes Envoy choose a route anew.
     let route = route_metadata();
     let from = (route.as_deref(), number_property(&["connection", "id"]).ok());
     let decision = ask(|filter| filter.on_request_headers(id, head, end != 0, from, seed, now));

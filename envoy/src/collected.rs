@@ -48,8 +48,8 @@ impl Collected {
             return fits(self.bytes.capacity());
         }
         if size > self.bytes.capacity() {
-            // Where memory is scarce, an eighth more: growing by each piece would copy the body for
-            // each of them.
+            // If memory is scarce, an eighth more is reserved: growing by each piece would copy the
+            // body for each piece.
             let least = size.saturating_add(size / 8);
             let wanted = [self.wanted(size), least].into_iter().find(|bytes| fits(*bytes));
             let Some(capacity) = wanted else { return false };

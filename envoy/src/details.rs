@@ -38,12 +38,12 @@ pub fn origin(details: &str, status: u16, request_complete: bool) -> Origin {
         "upstream_reset_before_response_started" => reset(reason),
         _ if is_timeout(name) && request_complete => Failure::Timeout,
         _ if is_timeout(name) => Failure::RequestIncomplete,
-        // What a client sent was not HTTP any more. An upstream's is a `protocol_error`.
+        // The client sent invalid HTTP. Invalid HTTP of an upstream is a `protocol_error`.
         _ if ["http1.", "http2.", "http3."].iter().any(|codec| name.starts_with(codec)) => {
             Failure::RequestIncomplete
         }
-        // Overload manager, maintenance mode, circuit breakers and filters behind this one: their
-        // details are theirs to choose.
+        // Overload manager, maintenance mode, circuit breakers and filters behind this one choose
+        // their own details.
         _ => match status {
             413 => Failure::RequestTooLarge,
             503 => Failure::NoHealthyUpstream,

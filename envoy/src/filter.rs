@@ -113,7 +113,7 @@ impl Filter {
     /// Configures a plugin. Streams that have begun keep the old configuration.
     ///
     /// # Errors
-    /// Why the configuration is refused.
+    /// The configuration is refused; the text gives the reason.
     pub fn on_configure(
         &mut self,
         id: ContextId,
@@ -226,7 +226,7 @@ impl Filter {
         let mut stream = Box::new(Stream::new(config, refusals, seed));
         let mut decision = stream.on_request_headers(head, end_of_stream, failure, now);
         if !stream.is_ours() {
-            // Nothing is kept of it.
+            // No state is kept for a stream that passes unchanged.
             return decision;
         }
         if stream.progress() != Progress::Ended {

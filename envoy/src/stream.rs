@@ -394,7 +394,7 @@ impl Stream {
                 StreamState::HandsOff
             }
             When::AfterRequest => {
-                // Not all of the rest is waited for.
+                // The client may continue its body only up to this limit.
                 let rest_bytes = self.config.settings.discarded_bytes_max();
                 let until = now.saturating_add(REFUSAL_MS);
                 StreamState::Refusing { response, rest_bytes, until }

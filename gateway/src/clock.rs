@@ -30,7 +30,7 @@ impl Clock {
         let after = at.saturating_sub(self.unix).saturating_add(1);
         let far = Duration::from_secs(86_400);
         self.instant.checked_add(Duration::from_millis(after)).unwrap_or_else(|| {
-            // Beyond what the platform's clock can name: a day is as good as never.
+            // The platform's clock cannot represent the time: a timer in a day is as good as never.
             let now = Instant::now();
             now.checked_add(far).unwrap_or(now)
         })

@@ -16,7 +16,7 @@ use crate::probe::owner::{self, ServerOwner, owner_of};
 /// What all commands that translate take.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Chosen {
-    // The names are those that the configuration takes.
+    // The help lists the profile names that the configuration accepts.
     #[arg(long, value_name = "NAME", help = ["What kind of server the upstream is: ", &PRESETS.join(", ")].concat())]
     pub(crate) profile: Option<String>,
     /// Configuration, one JSON document

@@ -9,7 +9,7 @@
 //! Exit codes: 0, success; 1, the result is an error, or the server could not run; 2, the flags, a
 //! file or the configuration cannot be used. `creole launch` returns the exit code of its client.
 #![forbid(unsafe_code)]
-// They panic where nothing can be written.
+// The print macros panic if the output is closed.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod check;

@@ -67,7 +67,7 @@ impl Metrics {
 
     /// Adds the samples of a finished exchange to the metrics.
     pub(crate) fn count(&self, report: &Report, config: &Config, now: Millis) {
-        // Counters cannot be left half changed in a way that matters.
+        // A panic cannot leave the counters half changed in a way that matters.
         let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
         let Counted { counters, of_models } = &mut *counted;
         let model = config.models.entry(&report.model);
@@ -119,7 +119,7 @@ impl Metrics {
 }
 
 fn register(metric: &Metric, help: &str, registry: &mut Registry) -> Sum {
-    // The registry adds `_total` to counters and a full stop to what is said of them.
+    // The registry adds `_total` to the names of counters, and a full stop to help texts.
     let name = metric.name.strip_suffix("_total").unwrap_or(metric.name);
     match metric.kind {
         MetricKind::Counter => {

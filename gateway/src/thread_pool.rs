@@ -50,7 +50,7 @@ impl Pool {
         match result.await {
             Ok(Ok(result)) => result,
             Ok(Err(panic)) => std::panic::resume_unwind(panic),
-            // The process ends, and this with it.
+            // The pool ends only with the process, which also ends this wait.
             Err(_) => std::future::pending().await,
         }
     }

@@ -20,7 +20,8 @@ pub(crate) fn encode(module: &[u8], path: &Path) -> Result<()> {
 
 /// Returns the name of a component's first import, if any.
 fn first_import(component: &[u8]) -> Result<Option<String>> {
-    // What is inside imports from what is around it; only the outermost level asks the host.
+    // Nested components import from the components around them; only the outermost level asks the
+    // host.
     let mut inside = 0_usize;
     for payload in Parser::new(0).parse_all(component) {
         match payload? {

@@ -139,7 +139,7 @@ pub(crate) fn dist(options: &Options) -> Result<()> {
     }
     let dist = folder();
     let parts = if options.parts.is_empty() {
-        // What an older version left would get checksums.
+        // Files that an older version left would get checksums.
         emptied(&dist)?;
         Part::value_variants()
     } else {
@@ -194,7 +194,7 @@ pub(crate) fn digest(bytes: &[u8]) -> String {
 /// Returns the checksums of every file below `folder`, as `sha256sum` prints them.
 fn sums(folder: &Path) -> Result<String> {
     let mut lines = String::new();
-    // Pages, which can be made anew at any time, are no artefact.
+    // The web pages are no artefact, because they can be made anew at any time.
     let shipped = |entry: &DirEntry| entry.path() != folder.join("site");
     for entry in WalkDir::new(folder).sort_by_file_name().into_iter().filter_entry(shipped) {
         let file = entry?.into_path();

@@ -222,7 +222,7 @@ fn request(root: &Path, wanted: &str) -> Result<(Option<String>, Option<Value>)>
         .with_context(|| format!("--request: a file, or one of {}", names.join(", ")))?;
     let Some(members) = own.as_object_mut() else { bail!("{wanted} is no request") };
     members.insert("model".to_owned(), MODEL.into());
-    // A case is tried both ways.
+    // A case is tested both with and without a stream.
     members.remove("stream");
     let same = defaults.into_iter().find(|(_, default)| *default == own);
     Ok(match same {

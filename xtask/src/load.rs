@@ -64,7 +64,7 @@ pub(crate) fn load(options: &Options) -> Result<()> {
         workspace::build("creole-load", &["--profile", "tool"], "")
     })?;
     let mut generator = Command::new(generator);
-    // Results of a part must not look like those of the whole.
+    // Partial results must not look like complete ones.
     let partial = options.quick || !options.only.is_empty();
     let kept = if partial { "partial.json" } else { "results.json" };
     generator.arg("--results").arg(folder.join(kept));
@@ -232,7 +232,7 @@ fn litellm(setting: &Setting, children: &mut Children) -> Result<SocketAddr> {
     let config = installed.join("config.json");
     let parameters =
         json!({"model": "openai/demo", "api_base": setting.base(), "api_key": "sk-load"});
-    // Without the setting, a Messages request becomes one of the Responses API.
+    // Without this setting, LiteLLM turns a Messages request into one of the Responses API.
     let settings = json!({"use_chat_completions_url_for_anthropic_messages": true});
     let models = json!([{"model_name": "demo", "litellm_params": parameters}]);
     // JSON is YAML too.
@@ -240,7 +240,7 @@ fn litellm(setting: &Setting, children: &mut Children) -> Result<SocketAddr> {
     let mut command = Command::new(installed.join("python/bin/litellm"));
     command.arg("--config").arg(&config).args(["--num_workers", "1", "--host", "127.0.0.1"]);
     command.args(["--port", &listen.port().to_string()]);
-    // What it would fetch and tell.
+    // LiteLLM must neither fetch its table of prices nor send telemetry.
     command.env("LITELLM_LOCAL_MODEL_COST_MAP", "True").env("LITELLM_TELEMETRY", "False");
     command.env("LITELLM_LOG", "ERROR");
     children.start("LiteLLM", &mut command, &installed.join("litellm.log"))?;
@@ -289,7 +289,7 @@ mod tests {
         for (name, ..) in PROXIES {
             assert!(page.contains(&format!("\"{name}\"")), "{name}");
         }
-        // And no others: what is said of them would vanish from the page.
+        // The page may name no other proxies, because its text about them would vanish.
         let constants =
             page.lines().filter_map(|line| line.split_once(": &str = \"")?.1.strip_suffix("\";"));
         let constants: Vec<&str> = constants.collect();

@@ -17,7 +17,7 @@ use crate::{build, setup, worker, workspace};
 /// Tests the logs and metrics of one host. `each` runs a command and counts its tests.
 pub(crate) fn observe(host: Host, each: impl FnOnce(&mut Command) -> Result<()>) -> Result<()> {
     let mut children = Children::new(Stop::shared()?);
-    // Debug says the most, so nothing of the contents may be in it.
+    // The level `debug` logs most, and even these lines must not have contents of messages.
     let config = json!({"log": "debug", "stall_timeout_ms": 5000});
     let mut command = script("observe.py", host, config, &mut children)?;
     command.arg(workspace::root().join("envoy/deploy/grafana.json"));
@@ -98,7 +98,7 @@ pub(crate) fn manifests(each: impl FnOnce(&mut Command) -> Result<()>) -> Result
     let mut command = Command::new(setup::python_with_yaml()?);
     command.arg("-B").arg(path).arg(workspace::root());
     command.args([gateway::binary()?, setup::envoy()?, build::ready(&build::FILTER)?]);
-    // What `run` gives Envoy for an upstream with TLS.
+    // TLS settings as `cargo xtask run` gives them to Envoy.
     let authorities = envoy::authorities();
     let upstream = Url::parse("https://api.openai.com/v1")?;
     command.args([envoy::transport(&upstream, &authorities), authorities]);

@@ -87,7 +87,7 @@ pub(crate) fn run(
     }
     let mut children = Children::new(stop);
     let listen = http::with_port(options.listen)?;
-    // A bad URL is said before anything is installed or built.
+    // A bad URL is reported before anything is installed or built.
     let mut given = upstream_url(options.upstream.as_deref(), &document)?;
     let mut profile = options.profile.as_deref();
     if options.model == Model::Local {
@@ -211,8 +211,8 @@ fn launch(prepared: &dyn Prepared, plan: &Plan, children: &mut Children) -> Resu
 fn print(serving: &Serving) {
     let Serving { listen, upstream, logs, metrics, notes, demo, key } = serving;
     let model = if *demo { "demo" } else { "MODEL" };
-    // The demo model answers to every name; others refuse the small model that Claude Code asks
-    // for.
+    // The demo model answers to every name; other models refuse the small model that Claude Code
+    // requests.
     let small = if *demo {
         ""
     } else {
@@ -319,7 +319,7 @@ fn configure(
         own.insert("base_path".to_owned(), upstream.path.as_str().into());
     }
     if let Some(profile) = profile {
-        // They were said of the profile that is replaced.
+        // The overrides belong to the profile that is replaced.
         own.remove("profile_overrides");
         own.insert("profile".to_owned(), profile.into());
     }

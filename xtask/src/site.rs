@@ -107,7 +107,7 @@ fn within(page: &str, path: &Path) -> String {
 fn check(site: &Path) -> Result<usize> {
     let files = WalkDir::new(site).into_iter().collect::<Result<Vec<_>, _>>()?;
     let mut pages: Vec<PathBuf> = files.into_iter().map(DirEntry::into_path).collect();
-    // A server shows the last at any path, so its links begin at the root of the server.
+    // A server shows the page 404.html at any path, so its links begin at the root of the server.
     let is_page = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "html");
     pages.retain(|path| is_page(path) && !path.ends_with("404.html"));
     let mut links = 0_usize;

@@ -131,7 +131,7 @@ pub(crate) fn test(options: &Options) -> Result<bool> {
                 outcomes.extend(names.iter().map(|name| Outcome::lost(name)));
             }
             let ended = others.ended();
-            // The system counts those that ended meanwhile, too.
+            // The system also counts the stages that ended meanwhile.
             outcome.processor -= ended.iter().map(|other| other.processor).sum::<f64>();
             outcomes.push(outcome);
             outcomes.extend(ended);
@@ -154,8 +154,8 @@ pub(crate) fn test(options: &Options) -> Result<bool> {
 fn processor_time() -> f64 {
     const TICKS_IN_A_SECOND: f64 = 100.0;
     let status = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // The name of the program may have spaces. Behind it, the 14th and the 15th field are of
-    // children.
+    // The name of the program may have spaces. After the name, the 14th and the 15th field are the
+    // times of children.
     let (_, fields) = status.rsplit_once(')').unwrap_or_default();
     let children = fields.split_whitespace().skip(13).take(2);
     let ticks: f64 = children.filter_map(|field| field.parse::<f64>().ok()).sum();
@@ -313,7 +313,7 @@ fn count_within(limit: Duration, command: &mut Command, outcome: &mut Outcome) -
         .stdout(write.try_clone()?)
         .stderr(write)
         .spawn()?;
-    // The command keeps its ends of the pipe, which would never end.
+    // `command` keeps its ends of the pipe open, and reading would never end.
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let (printed, lines) = mpsc::channel();
     thread::spawn(move || {

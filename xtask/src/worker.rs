@@ -26,7 +26,7 @@ pub(crate) fn shipped() -> Result<PathBuf> {
 }
 
 fn packager() -> Result<PathBuf> {
-    // Without optimizing: it runs for a second, and compiles for minutes otherwise.
+    // The packager is not optimized: it runs for a second, and would compile for minutes.
     step("building what packs it", || workspace::build("xtask-worker", &[], ""))
 }
 

@@ -63,7 +63,8 @@ pub(crate) fn registries() -> Result<Vec<Registry>> {
     let mut found = Vec::new();
     for folder in fs::read_dir(cargo_home()?.join("registry/src")).into_iter().flatten() {
         let folder = folder?;
-        // Its name is the registry's host and a hash; a folder of this machine has no host.
+        // A registry's folder is named by its host and a hash; a folder of this machine has no
+        // host.
         let is_local = folder.file_name().to_string_lossy().starts_with('-');
         found.push(Registry { path: folder.path(), is_local });
     }
@@ -177,13 +178,14 @@ pub(crate) fn remapped(root: &Path, triple: &str) -> Result<[String; 2]> {
 pub(crate) fn rustflags(root: &Path, triple: &str, more: Option<&str>) -> Result<[String; 2]> {
     let mut flags = vec![format!("--remap-path-prefix={}=/creole", root.display())];
     for registry in registries()? {
-        // Other flags would compile all anew, and packing the crates makes folders of this machine.
+        // Local registries are left out: packing the crates makes such folders, and other flags
+        // would compile everything anew.
         if !registry.is_local {
             flags.push(format!("--remap-path-prefix={}=/crates", registry.path.display()));
         }
     }
     flags.extend(more.map(str::to_owned));
     let flags = serde_json::to_string(&flags)?;
-    // As a setting and not as RUSTFLAGS, which would take the place of those in .cargo/config.toml.
+    // The flags are a setting, because RUSTFLAGS would replace the flags in .cargo/config.toml.
     Ok(["--config".to_owned(), format!("target.{triple}.rustflags = {flags}")])
 }

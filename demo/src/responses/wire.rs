@@ -180,7 +180,7 @@ impl Form<'_> {
     /// Returns the output items in their order: reasoning, message, calls.
     fn items(&self, plan: &Plan) -> Vec<Item> {
         let name = plan::id("", self.seed, 1 << 18);
-        // By its name the check knows an item that reasoning led to.
+        // The check recognizes an item after reasoning by this letter in its id.
         let led = if plan.reasoning.is_some() { 'r' } else { 'n' };
         let speaks = !plan.text.is_empty() || plan.refusal.is_some() || plan.calls.is_empty();
         let mut items = Vec::new();
@@ -234,7 +234,7 @@ impl Form<'_> {
         if is_sealed {
             let call_id = call.map(|call| call.id.clone());
             let sealed = Sealed { id, model: self.model().to_owned(), call_id }.seal();
-            // As the original: only the item in the end has all of it.
+            // As in the original API, only the final item has the whole content.
             let early: String = sealed.chars().take(sealed.len().div_euclid(2)).collect();
             put(&mut added, "encrypted_content", early.into());
             put(&mut done, "encrypted_content", sealed.into());

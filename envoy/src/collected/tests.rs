@@ -14,10 +14,10 @@ fn filled(length: Option<usize>, bytes: usize, bytes_max: usize) -> Collected {
 
 #[test]
 fn what_is_reserved_counts_and_fits() {
-    // As long as it says it is, once half has come.
+    // A body occupies its announced length once half of the bytes have come.
     assert_eq!(filled(Some(8 * MB), 4 * MB + (64 << 10), 64 * MB).held_bytes(), 8 * MB);
     assert!(filled(Some(8 * MB), 2 * MB, 64 * MB).held_bytes() <= 4 * MB);
-    // An eighth more where there is not so much, whether the length is known or not.
+    // With scarce memory, an eighth more is reserved, whether the length is known or not.
     let scarce = |length| filled(length, 5 * MB, 6 * MB).held_bytes();
     assert!((5 * MB..=6 * MB).contains(&scarce(Some(8 * MB))) && scarce(None) <= 6 * MB);
     let doubled = filled(None, 2 * MB + (64 << 10), 64 * MB).held_bytes();

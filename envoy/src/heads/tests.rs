@@ -29,7 +29,7 @@ fn client() -> Vec<Header> {
 
 #[test]
 fn the_clients_headers_stay_here_and_envoys_go_on() {
-    // Of what the core passes on, its own is sent.
+    // The core's own headers replace the client's headers of the same names.
     let ours = vec![header("authorization", "Bearer k"), header("x-request-id", "ours")];
     let upstream = Upstream::named("big");
     let head = for_upstream(&client(), &upstream, "/v1/chat/completions", ours, Some(3));

@@ -80,7 +80,7 @@ impl Stream {
         }
         match details::origin(details, status, !collecting) {
             Origin::Envoy(failure) => {
-                // The answer that takes the place of Envoy's has details of its own.
+                // A reply that replaces Envoy's response has details of its own.
                 details.clone_into(&mut self.request.details);
                 if end_of_stream || collecting || !self.config.settings.pause_headers {
                     return self.fail(failure, When::Now, now, actions);
@@ -95,7 +95,8 @@ impl Stream {
                 return self.hold(reply, now, actions);
             }
             Origin::Upstream if collecting => {
-                // Only without paused heads: it did not wait for the request.
+                // The upstream answered before the request was complete, which needs heads that are
+                // not paused.
                 let failure = match status {
                     413 => Failure::RequestTooLarge,
                     503 => Failure::NoHealthyUpstream,
@@ -173,7 +174,8 @@ impl Stream {
             return self.hold(reply, now, drained);
         }
         if cut {
-            // With its length it is complete for the client, who need not wait for the upstream.
+            // With a content-length, the answer is complete for the client, who need not wait for
+            // the upstream.
             self.close_at = Some(now.saturating_add(self.linger_ms()));
         }
         let length = (cut || complete).then_some(out.len());
@@ -259,8 +261,8 @@ impl Stream {
         if out.is_empty() {
             return Decision::pass();
         }
-        // What is missing cannot be written any more. A stream that breaks is retried; one that
-        // ends early is believed.
+        // The missing part cannot be written any more. Clients retry a stream that breaks, but
+        // believe a stream that ends early.
         self.state = StreamState::HandsOff;
         Decision::stop(vec![Action::CloseStream])
     }

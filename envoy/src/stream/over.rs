@@ -19,7 +19,7 @@ impl Stream {
         now: Millis,
     ) -> Vec<Action> {
         let mut actions = Vec::new();
-        // An exchange that passed through stays open; it is nobody's business here.
+        // An exchange that passed through stays open, and is neither counted nor logged here.
         if matches!(self.state, StreamState::HandsOff) && !self.exchange.is_ended() {
             return actions;
         }
@@ -34,8 +34,7 @@ impl Stream {
                         StreamState::Answering { sent: Delivered::Nothing, .. }
                     ) =>
                 {
-                    // Envoy gives up an answer of which nothing was sent, even one that is
-                    // complete.
+                    // Envoy discards an answer of which no byte was sent, even a complete one.
                     self.exchange.handle_failure(Failure::BrokeOff, now);
                 }
                 Break::Upstream => {

@@ -67,7 +67,7 @@ impl Stream {
         let pace = Pace::start(&self.config.settings, now);
         if paused {
             let (kept, left_out) = heads::needed(head);
-            // Envoy keeps the head, too, for as long as it waits.
+            // Envoy also keeps the head while the stream waits for the body.
             let actions = if left_out > LARGE_HEAD_BYTES {
                 vec![Action::ReplaceHeaders(Side::Request, kept.clone())]
             } else {
@@ -125,7 +125,7 @@ impl Stream {
         if let Some(failure) = failure {
             return self.fail(failure, When::of(end_of_stream), now, drained);
         }
-        // A body that is as long as it says is complete, even if trailers follow: once they come,
+        // A body of its announced length is complete, even if trailers follow: after trailers,
         // nothing can be written any more.
         if end_of_stream || body.is_complete() {
             return self.send(When::of(end_of_stream), drained, now);

@@ -148,7 +148,7 @@ impl Answer {
                 if let Some(call) =
                     self.calls.last_mut().filter(|_| text(block, "type") == "tool_use")
                 {
-                    // It follows in pieces.
+                    // The input of a streamed call follows in pieces.
                     call.input.clear();
                 }
             }

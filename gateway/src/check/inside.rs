@@ -77,7 +77,8 @@ impl Inside {
         lines: Lines,
         patience: Duration,
     ) -> Result<Self, String> {
-        // Nobody but this process asks. What upstreams get is the same.
+        // Only this process sends requests, so no client keys are needed. Upstreams get the same
+        // requests.
         config.client_keys = creole::config::ClientKeys::default();
         config.settings.log = Log::Info;
         let tap = Tap::default();
@@ -212,7 +213,7 @@ impl Lines {
     /// error.
     pub(super) fn listen() -> Self {
         let lines = Self::default();
-        // Another one that listens gets them: then they are missing here, and nothing else.
+        // If another subscriber is set already, the check only lacks the log lines.
         let _ = Registry::default().with(lines.clone()).try_init();
         lines
     }

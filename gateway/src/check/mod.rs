@@ -120,7 +120,7 @@ async fn server_of_this_machine(model: Option<&str>) -> Result<String, Failed> {
     let client = Client::connect().map_err(Failed::Run)?;
     let (base, said) = this_machine::find(&client, model).await?;
     for line in said {
-        // Nobody may be reading.
+        // An error is ignored, because standard error may be closed.
         let _ = say(io::stderr(), &format!("creole: {line}"));
     }
     Ok(base)
@@ -159,7 +159,7 @@ async fn check_one(
     let mut config = config.clone();
     let sets_counts = config.settings.count_tokens == CountTokens::Estimate;
     if sets_counts {
-        // Whether it could.
+        // The setting tests if the upstream can count tokens.
         config.settings.count_tokens = CountTokens::Upstream;
     }
     let patience = Duration::from_secs(options.timeout);
@@ -209,7 +209,7 @@ async fn check_one(
         return Ok(checked);
     }
     let steps = steps::run(&inside, &checked.model, &known, sets_counts).await;
-    // A wrong name that gets no answer is told by that step.
+    // The first step reports a wrong model name that gets no answer.
     let answers = steps.first().is_some_and(|answer| answer.level != Level::Fails);
     let own = config.route(&checked.model).map_or(&*checked.model, |(_, own)| own);
     let models = models_row(&listed, Some(own).filter(|_| answers));

@@ -139,7 +139,7 @@ pub(super) fn commands(
     let mut flags = String::new();
     let config = options.chosen.config.as_ref().map(|file| file.display().to_string());
     let profile = options.chosen.profile.as_deref().or(preset);
-    // Beside a configuration the name may be one of its own.
+    // With a configuration, the name may be one that the configuration defines.
     let all = config.is_none().then_some(model);
     for (flag, value) in [
         ("--config", config.as_deref()),
@@ -157,7 +157,7 @@ pub(super) fn commands(
     let hints = Hints { key, small: model.clone(), model, prompt: "" };
     let mut commands = vec![format!("  creole serve{flags}"), hints.claude_code(USUAL_ADDRESS)];
     if config.is_none() && is_listed {
-        // It takes no configuration.
+        // `creole launch` takes no configuration.
         commands.insert(0, format!("  creole launch claude{flags}"));
     }
     commands

@@ -53,9 +53,9 @@ impl Steps<'_> {
         let (received, answer) = self.ask(ask::answer(self.model)).await;
         let took = seconds(received.whole);
         if let Some(error) = answer.error {
-            // Some list their models to everyone.
+            // Some servers list their models without a key, but require a key for an answer.
             let route = self.inside.config().route(self.model);
-            // Beside a key of the operator's, the client gets another status than the gateway.
+            // With the operator's key, the client gets another status than the gateway.
             let status = received.upstream_status();
             if let (401 | 403, Some((upstream, _))) = (status, route) {
                 let Problem { code, text } = Problem::key(upstream, status);
@@ -156,7 +156,7 @@ impl Steps<'_> {
         const STEP: &str = "reasoning";
         let (received, answer) = self.ask(ask::reasoning(self.model)).await;
         if let Some(error) = answer.error {
-            // Claude Code asks for it with every request.
+            // Claude Code requests reasoning with every request.
             return Row::new(STEP, Level::Fails, refused(&received, &error)).with(&received);
         }
         let in_text = |tag: &&&str| answer.text.trim_start().starts_with(**tag);

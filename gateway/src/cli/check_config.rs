@@ -37,7 +37,8 @@ fn check(file: &Path) -> Result<bool, Failed> {
             notes.borrow_mut().push(format!("the environment variable {name} is not set"));
             return Some("unused".to_owned());
         }
-        // Nothing where the name may be the key itself: the document's error does not repeat it.
+        // A name that is no variable may be the key itself: the document's error does not repeat
+        // it.
         Some(value).filter(|value| !value.is_empty())
     });
     match checked {

@@ -52,7 +52,7 @@ pub(crate) fn run(flags: &Demo) -> Result<(), Failed> {
     let on = &flags.model_listen;
     let failed = |error| listen::cannot_listen("--model-listen", on, &error);
     let listener = TcpListener::bind(on).map_err(failed)?;
-    // What a client sends is on no page of `/demo/requests`.
+    // No request is remembered, so that `/demo/requests` does not show what clients send.
     let options = Options { requests_max: 0, ..Options::default() };
     let model = Model::start_on(listener, options).map_err(failed)?;
     let mut config = configured(flags.protocol).map_err(Failed::Run)?;

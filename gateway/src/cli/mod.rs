@@ -54,13 +54,13 @@ pub(crate) fn run() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Serve(options) => serve::run(&options).map(|()| true),
         Command::Launch(options) => match launch::run(&options) {
-            // The client's own code.
+            // The exit code is the client's own.
             Ok(code) => return ExitCode::from(code),
             Err(failed) => Err(failed),
         },
         Command::Demo(options) => demo::run(&options).map(|()| true),
         Command::Check(options) => check::run(&options),
-        // Its code says what came of the document.
+        // The exit code is the result of reading the document.
         Command::ReadDocument(options) => return documents::run(&options),
         Command::Translate(options) => translate::run(&options),
         Command::CheckConfig(options) => check_config::run(&options),
@@ -71,7 +71,7 @@ pub(crate) fn run() -> ExitCode {
         Err(Failed::Usage(reason)) => (reason, 2),
         Err(Failed::Run(reason)) => (reason, 1),
     };
-    // Where nobody can read it, the code still says it.
+    // If standard error is closed, the exit code still tells the failure.
     let _ = terminal::say(io::stderr(), &format!("creole: {reason}"));
     ExitCode::from(code)
 }

@@ -142,7 +142,7 @@ fn hints(options: &Serve, config: &Config) -> Hints {
     let client_key = match (options.client_key_env.first(), config.first_upstream()) {
         (Some(name), _) => format!("${name}"),
         _ if !config.client_keys.is_empty() => "KEY".to_owned(),
-        // It goes up to a server that asks for it.
+        // The client's key is sent to the upstream, which may require a key.
         (None, Some(upstream)) if upstream.key == Key::Client => {
             let vendor = Server::of_vendor(&upstream.url);
             vendor.map_or_else(|| "local".to_owned(), |vendor| format!("${}", vendor.key))

@@ -117,7 +117,7 @@ fn begin(config: Config, seed: Seed, body: Vec<u8>) -> (Exchange, Option<Call>) 
     let headers: Vec<Header> = [
         ("content-type", "application/json"),
         ("anthropic-version", "2023-06-01"),
-        // Some upstreams get the client's key; this run has none.
+        // Some upstreams get the client's key; this command has no client.
         ("x-api-key", "unused"),
     ]
     .map(|(name, value)| (name.to_owned(), value.to_owned()))
@@ -156,7 +156,7 @@ fn show(head: &str, report: &Report) -> Result<(), Failed> {
 fn print(bytes: &[u8]) -> Result<(), Failed> {
     let mut stdout = io::stdout();
     let written = stdout.write_all(bytes).and_then(|()| {
-        // A prompt should not follow a body on its line; a file gets the bytes alone.
+        // A shell's prompt should not follow the body on its line; a file gets only the bytes.
         if stdout.is_terminal() && !bytes.ends_with(b"\n") {
             stdout.write_all(b"\n")?;
         }

@@ -58,7 +58,7 @@ pub(crate) fn run(options: &ReadDocument) -> ExitCode {
         return ExitCode::FAILURE;
     }
     bound(options.seconds_max);
-    // Nobody reads what it would say.
+    // The message of a panic would have no reader.
     panic::set_hook(Box::new(|_| {}));
     let mut document = Vec::new();
     if io::stdin().lock().read_to_end(&mut document).is_err() {
@@ -77,7 +77,7 @@ pub(crate) fn run(options: &ReadDocument) -> ExitCode {
 fn ends_with_gateway() -> bool {
     use rustix::process::{Signal, getppid, set_parent_process_death_signal};
     let gateway = getppid();
-    // A system that does not know it still has the limit of processor time.
+    // On a system without this signal, the limit of processor time still holds.
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
     getppid() == gateway
 }
@@ -86,20 +86,21 @@ fn ends_with_gateway() -> bool {
 /// the others still hold.
 #[cfg(unix)]
 fn bound(seconds_max: u64) {
-    // Where memory gets short, this process goes before the gateway does.
+    // If memory is scarce, Linux kills this process before the gateway.
     #[cfg(target_os = "linux")]
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
     use rustix::process::{Resource, Rlimit, nice, setrlimit};
-    // Streams go first; more would be too much beside a model on the same processors.
+    // Streams have priority; a larger value would be too much beside a model on the same
+    // processors.
     let _ = nice(3);
     let limits = [
         #[cfg(not(target_os = "openbsd"))] // it has none
         (Resource::As, MEMORY_BYTES_MAX),
-        // It ends even if nobody is left to end it.
+        // The limit ends this process even if the gateway is gone.
         (Resource::Cpu, seconds_max.saturating_add(1)),
         (Resource::Core, 0),
         (Resource::Fsize, 0),
-        // Its three are open.
+        // The three standard streams are already open.
         (Resource::Nofile, 0),
     ];
     for (resource, max) in limits {
@@ -135,7 +136,8 @@ fn read(
     let cache = InterpreterCache::new();
     let (total, max) = (pdf.pages().len(), options.pages_max);
     let (mut room, mut found) = (options.bytes_max, Found::default());
-    // Pages wait here for the first one with text: of a scan nothing is said page by page.
+    // Lines about pages wait here for the first page with text, so that a scan yields no such
+    // lines.
     let mut waiting = String::new();
     for (number, page) in (1_usize..).zip(pdf.pages().iter().take(max)) {
         if room == 0 {
@@ -180,7 +182,7 @@ fn text_of<'a>(
     bytes_max: usize,
 ) -> Page {
     let mut read = Page::new(bytes_max);
-    // Nothing is drawn: it does not matter how large the page is.
+    // The page's size does not matter, because nothing is drawn.
     let bounds = Rect::new(0.0, 0.0, 1.0, 1.0);
     let settings = InterpreterSettings::default();
     let mut context = Context::new(Affine::IDENTITY, bounds, cache, pdf.xref(), settings);
@@ -188,7 +190,8 @@ fn text_of<'a>(
         interpret_page(page, &mut context, &mut read);
     }));
     match drawn {
-        // The page stops the parser, which knows no other way, once its text is full.
+        // `Page` stops the parser by a panic once its text is full, because the parser knows no
+        // other way.
         Err(reason) if !read.is_full() => panic::resume_unwind(reason),
         _ => read,
     }

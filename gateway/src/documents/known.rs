@@ -59,7 +59,7 @@ impl Known {
     }
 
     pub(super) fn put(&mut self, key: Key, outcome: &Outcome) {
-        // Two requests may have had it read at one time.
+        // Two requests may have had the same document read at the same time.
         if self.get(&key).is_some() {
             return;
         }
@@ -94,7 +94,7 @@ mod tests {
             is_late: false,
         };
         (0..3).for_each(|at| known.put([at; 32], &text()));
-        // Wanted again, so that the next one is the oldest.
+        // Getting entry 0 makes entry 1 the oldest.
         assert!(known.get(&[0; 32]).is_some());
         known.put([4; 32], &text());
         let has = |known: &mut Known, at| known.get(&[at; 32]).is_some();

@@ -113,7 +113,7 @@ impl Documents {
         until: Instant,
         (owner, spent): (Owner, &mut Duration),
     ) -> Result<DocumentText, Unread> {
-        // Nothing is started for what is none.
+        // No process is started for a document that is no PDF.
         if !wanted.is_pdf() {
             return Err(Unread::Malformed);
         }
@@ -139,7 +139,7 @@ impl Documents {
             }
         }
         let turn = timeout_at(until, self.other.begin(owner)).await;
-        // Somebody else may have waited for the same, and been first.
+        // Another request may have had the same document read during the wait.
         if let Some(text) = self.known().get(&wanted.key) {
             return text;
         }
@@ -194,16 +194,16 @@ async fn read(
     let (Some(mut input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
         return Err(io::Error::other("it has no pipes"));
     };
-    // It reads all of its input before it writes; where it ends before that, its exit code says
+    // The child reads all of its input before it writes. If it ends earlier, its exit code says
     // why.
     let write = async move {
         let _ = input.write_all(&document).await;
     };
     let mut bytes = Vec::new();
-    // It writes less than that.
+    // The child writes fewer bytes than this maximum.
     let max = ReadDocuments::TEXT_BYTES_MAX.saturating_add(LINES_BYTES) as u64;
     let came = &mut bytes;
-    // The pipe is closed behind it, so that nobody waits with more.
+    // The pipe is closed after the read, so that the child does not wait to write more.
     let read = async move { output.take(max).read_to_end(came).await };
     let ended = timeout_at(until, async {
         let _ = tokio::join!(write, read);
@@ -228,7 +228,7 @@ struct Reading {
 
 impl Drop for Reading {
     fn drop(&mut self) {
-        // Until somebody has waited for its end, the system keeps a place for it.
+        // The system keeps an entry for the process until its end has been waited for.
         if let (Some(mut child), Ok(runtime)) = (self.child.take(), Handle::try_current()) {
             let turn = self.turn.take();
             runtime.spawn(async move {
@@ -251,10 +251,10 @@ fn start(limits: &ReadDocuments) -> io::Result<Child> {
         .env_clear()
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        // What a parser says of a document has parts of it.
+        // The parser's messages may quote the document.
         .stderr(Stdio::null())
         .kill_on_drop(true);
-    // In a group of its own, which Ctrl-C does not reach: the gateway ends what it has begun.
+    // The child has its own process group, which Ctrl-C does not reach: the gateway ends the child.
     #[cfg(unix)]
     command.arg0("creole").process_group(0);
     #[cfg(windows)]
@@ -263,7 +263,7 @@ fn start(limits: &ReadDocuments) -> io::Result<Child> {
         const CREATE_NEW_PROCESS_GROUP: u32 = 0x200;
         const CREATE_NO_WINDOW: u32 = 0x0800_0000;
         command.creation_flags(CREATE_NEW_PROCESS_GROUP | CREATE_NO_WINDOW);
-        // Programs there do not start without it.
+        // Programs on Windows do not start without this variable.
         if let Some(root) = std::env::var_os("SystemRoot") {
             command.env("SystemRoot", root);
         }
@@ -301,7 +301,7 @@ impl Outcome {
             }
             Some(code) => match code.and_then(child::unread) {
                 Some(unread) => return is_final(Err(unread)),
-                // It ran into one of its limits, or somebody ended it.
+                // The child ran into one of its limits, or was killed.
                 None => {
                     tracing::debug!("what read a document ended: {ended:?}");
                     Unread::Failed
@@ -309,7 +309,7 @@ impl Outcome {
             },
             None => Unread::TooSlow,
         };
-        // Whatever was being written when it ended is not whole.
+        // The line that was being written when the child ended is incomplete.
         let lines = bytes.iter().rposition(|byte| *byte == b'\n').and_then(|end| bytes.get(..=end));
         let text = lines.map_or(Err(why), |lines| {
             let end = if why == Unread::TooSlow { TOO_SLOW } else { BROKE_OFF };

@@ -94,7 +94,7 @@ impl Page {
         let unit = unit / unit.hypot();
         let letters = letters(glyph);
         if letters.as_deref().is_some_and(|it| it.chars().all(char::is_whitespace)) {
-            // The distance to the next one says the same.
+            // The distance to the next glyph shows a space as well.
             return;
         }
         match letters {
@@ -111,7 +111,7 @@ impl Page {
         let length = self.text.len().saturating_add(gap.len()).saturating_add(letters.len());
         self.is_full |= length > self.bytes_max;
         if self.is_full {
-            // Nobody reads the rest, and a small file may draw for minutes.
+            // The rest of the page is not read, and a small file may draw for minutes.
             panic::resume_unwind(Box::new("the text is full"));
         }
         self.text.push_str(gap);
@@ -195,7 +195,7 @@ fn ligature(letter: char) -> Option<&'static str> {
 
 impl Device<'_> for Page {
     fn draw_glyph_run(&mut self, run: &GlyphRun<'_, '_>, props: DrawProps<'_>, mode: &DrawMode) {
-        // Where letters are filled and drawn around, they come twice.
+        // Letters that are filled and also outlined come twice.
         if matches!(mode, DrawMode::Stroke(_)) && self.is_at(run, &props) {
             return;
         }

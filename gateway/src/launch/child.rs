@@ -13,7 +13,8 @@ use crate::Failed;
 /// the signal's number, as in shells.
 pub(crate) async fn run(mut command: Command) -> Result<u8, Failed> {
     let failed = |error: io::Error| Failed::Run(format!("cannot run the client: {error}"));
-    // Before the client is there: the keys that end it must not end this process first.
+    // Signals are caught before the client starts: the keys that end the client must not end this
+    // process first.
     let mut signals = Signals::listen().map_err(failed)?;
     let child = command.spawn().map_err(failed)?;
     let id = child.id();
@@ -45,9 +46,10 @@ fn wait(child: Child) -> io::Result<u8> {
             return Ok(u8::try_from(signal.saturating_add(128)).unwrap_or(1));
         }
         if status.stopped() {
-            // The shell looks at this process alone: it gets its prompt when this one stops too.
+            // The shell watches only this process, and shows its prompt when this process stops,
+            // too.
             kill_process(getpid(), Signal::STOP)?;
-            // Somebody let this one go on.
+            // The shell has resumed this process.
             kill_process(client, Signal::CONT)?;
         }
     }
@@ -95,7 +97,7 @@ impl Signals {
         };
         let client = i32::try_from(id).ok().and_then(Pid::from_raw);
         if let (Some(signal), Some(client)) = (signal, client) {
-            // It may have ended meanwhile.
+            // The client may have ended meanwhile.
             let _ = kill_process(client, signal);
         }
     }

@@ -103,7 +103,7 @@ fn claude(session: &Session<'_>) -> Variables {
     if let Some(model) = session.model {
         let small = session.small.unwrap_or(model);
         set.push(("ANTHROPIC_MODEL", model.name.clone()));
-        // What its words `opus`, `sonnet` and `haiku` stand for; `sonnet` is also the judge of
+        // Models for Claude Code's words `opus`, `sonnet` and `haiku`; `sonnet` also judges
         // commands in auto mode.
         for name in ["ANTHROPIC_DEFAULT_OPUS_MODEL", "ANTHROPIC_DEFAULT_SONNET_MODEL"] {
             set.push((name, model.name.clone()));
@@ -111,8 +111,8 @@ fn claude(session: &Session<'_>) -> Variables {
         set.push(("ANTHROPIC_DEFAULT_HAIKU_MODEL", small.name.clone()));
     }
     let mut usual = vec![
-        // Its own judge asks the model; the API's judge is not there, and its absence would be told
-        // as an error.
+        // With 0, Claude Code's own judge asks the model. The API's judge does not exist here, and
+        // its absence would be shown as an error.
         ("CLAUDE_CODE_AUTO_MODE_SERVER", "0".to_owned()),
         ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1".to_owned()),
         ("CLAUDE_CODE_ENABLE_GATEWAY_MODEL_DISCOVERY", "1".to_owned()),
@@ -132,7 +132,7 @@ fn claude(session: &Session<'_>) -> Variables {
         ),
     }
     let output = session.model.and_then(|model| model.output);
-    // It asks for 32,000 tokens by itself.
+    // Claude Code requests 32,000 tokens by default.
     let limit = output.filter(|most| *most < 32_000);
     let room = session.window.filter(|window| *window < SMALL_WINDOW);
     let room = room.map(|window| (window / 8).clamp(1024, 8192));
@@ -178,7 +178,7 @@ fn opencode(session: &Session<'_>) -> Variables {
         Some(model) => {
             let small = session.small.unwrap_or(model);
             let described = |of: &Model, window| (of.name.clone(), opencode_model(of, window));
-            // The main model last: it may be both.
+            // The main model comes last, because its entry counts if both models are the same.
             let models = [described(small, small.window), described(model, session.window)];
             anthropic.insert("models".to_owned(), Value::Object(Map::from_iter(models)));
             config.insert("model".to_owned(), json!(format!("anthropic/{}", model.name)));

@@ -230,7 +230,7 @@ async fn running(
     let models = list.map(|list| list.models).unwrap_or_default();
     let unlisted = |name: &String| Model { name: name.clone(), ..Model::default() };
     let model = match &flags.model {
-        // Where it lists nothing, it may know every name.
+        // A gateway that lists no models may know every name.
         Some(name) if models.is_empty() => Some(unlisted(name)),
         Some(name) => match models::named(&models, name) {
             Some(model) => Some(model),
@@ -239,7 +239,7 @@ async fn running(
                 return Ok(None);
             }
         },
-        // Where it maps all names, it chooses itself.
+        // A gateway that maps all names lists no models, and chooses the model itself.
         None if models.is_empty() => None,
         None => Some(choose::only(&models)?),
     };

@@ -61,7 +61,7 @@ pub(crate) fn run(flags: &Launch) -> Result<u8, Failed> {
     let (gateway, key, running) = match &found.place {
         Place::Gateway(address) => (address.clone(), "local".to_owned(), None),
         Place::Upstream(upstream) => {
-            // Other users of the machine can reach the gateway too.
+            // The gateway needs a key, because other users of the machine can reach it.
             let key = random()?;
             let config = configure(upstream, &found, flags.context_window, &key)?;
             let running = Gateway::start(config)?;
@@ -85,7 +85,7 @@ pub(crate) fn run(flags: &Launch) -> Result<u8, Failed> {
     variables.notes.iter().for_each(|note| say(note));
     say(&format!("{} behind the gateway at {gateway}", program.display()));
     if running.is_some() {
-        // The password is of this run alone, and its terminal is the only place that shows it.
+        // The password is valid for this run only, and is shown only on its terminal.
         say(&format!("see what happens at {gateway}/ (any name, password {key})"));
     }
     let mut command = Command::new(&program);
@@ -154,7 +154,7 @@ fn configure(
     let served = config.serve_models(model.as_deref(), small.as_deref(), &others, "--model");
     served.map_err(Failed::Usage)?;
     config.note_sizes(|name| sizes(found, window, name));
-    // The client has the terminal.
+    // The client uses the terminal, so the gateway does not log.
     config.settings.log = Log::Off;
     Ok(config)
 }
@@ -162,7 +162,7 @@ fn configure(
 /// Returns the sizes of a model's context window and of an answer, in tokens, as the server states
 /// them; 0 if unknown.
 fn sizes(found: &Found, window: Option<u64>, name: &str) -> (u64, u64) {
-    // What was learnt of the two that are used is more than what the list says.
+    // The used models come first, because more is known of them than the list says.
     let used = found.model.iter().chain(&found.small);
     let model = used.chain(&found.models).find(|model| model.name == name);
     let is_main = found.model.as_ref().is_some_and(|model| model.name == name);
@@ -178,7 +178,7 @@ fn aliases(models: &[Model]) -> Vec<(String, String)> {
     let hidden = models.iter().filter(|model| !is_shown(&model.name));
     let aliased = hidden.filter(|_| models.len() <= ALIASED_MAX);
     let aliased = aliased.map(|model| (format!("claude-{}", model.name), model.name.clone()));
-    // A name that the server lists is that model's.
+    // A listed name always means the listed model.
     let aliased = aliased.filter(|(alias, _)| models.iter().all(|model| model.name != *alias));
     own.chain(aliased).filter(|(name, _)| !name.contains('*')).collect()
 }
@@ -222,10 +222,10 @@ impl Gateway {
 }
 
 fn serve_until(config: Config, stop: Stop, sender: Sender<SocketAddr>) -> Result<(), Failed> {
-    // Nobody is left who would read the rest of an answer.
+    // The timeout is 0, because no client is left to read the rest of an answer.
     let door = Door::local("127.0.0.1:0".to_owned(), 0);
     let told = |ready: Ready| {
-        // The other thread waits for it.
+        // The thread that starts the gateway waits for the address.
         let _ = sender.send(ready.address);
     };
     listen::run_with(&door, config, || Ok(stop), told)
@@ -237,7 +237,7 @@ fn ended(thread: JoinHandle<Result<(), Failed>>) -> Result<(), Failed> {
 
 /// Prints a line for the user, before the client takes over the terminal.
 fn say(line: &str) {
-    // Nobody may be reading.
+    // An error is ignored, because standard error may be closed.
     let _ = terminal::say(io::stderr(), &format!("creole: {line}"));
 }
 

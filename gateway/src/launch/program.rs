@@ -23,7 +23,7 @@ mod tests {
 
     use super::*;
 
-    /// Windows, with these folders in its `PATH`. What has no ending is no program there.
+    /// Windows with these folders in its `PATH`. A file without an extension is no program there.
     struct Windows(Vec<PathBuf>);
 
     impl Sys for Windows {

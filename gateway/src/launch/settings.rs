@@ -18,7 +18,7 @@ impl Settings {
             variables.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
         let path = std::env::temp_dir().join(format!("creole-launch-{unique}.json"));
         let mut options = OpenOptions::new();
-        // Whatever has this name already is not ours.
+        // A file that already has this name belongs to another program.
         options.write(true).create_new(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
@@ -35,7 +35,7 @@ impl Settings {
 
 impl Drop for Settings {
     fn drop(&mut self) {
-        // The system clears the folder where it cannot be removed.
+        // If the removal fails, the system clears the temporary folder later.
         let _ = fs::remove_file(&self.0);
     }
 }

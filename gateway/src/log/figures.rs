@@ -34,7 +34,7 @@ impl Figures {
     pub(crate) fn of(request: &Request, report: &Report, now: Millis) -> Self {
         let answer = &report.answer;
         let first = report.content_at.filter(|_| report.outcome != Outcome::Open);
-        // A whole answer comes when all of it is made.
+        // An answer without streaming comes when all of its tokens are made.
         let began = if report.stream { first } else { Some(report.requested_at) };
         let spent = now.saturating_sub(began.unwrap_or(now));
         let speed = (spent >= SPEED_MS_MIN && answer.output_tokens > 0)

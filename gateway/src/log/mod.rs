@@ -49,7 +49,7 @@ const FINISH_TIME: Duration = Duration::from_secs(1);
 /// Pause between two checks for a free slot in a full queue.
 const FULL_PAUSE: Duration = Duration::from_millis(5);
 
-/// Form of the lines.
+/// Format of the log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// For a person.
@@ -76,7 +76,7 @@ pub(crate) fn start(log: Log, format: Format, file: Option<File>) -> io::Result<
     let queue = Queue { sender, lost: Arc::default() };
     let lost = Arc::clone(&queue.lost);
     let mut out: Box<dyn Write + Send> = match (file, format) {
-        // These leave the colours out where nobody sees them, or NO_COLOR is set.
+        // `anstream` removes the colours if nobody sees them, or if NO_COLOR is set.
         (None, Format::Text) => Box::new(anstream::stderr()),
         (Some(file), Format::Text) => Box::new(anstream::AutoStream::auto(file)),
         (None, Format::Json) => Box::new(io::stderr()),
@@ -88,11 +88,11 @@ pub(crate) fn start(log: Log, format: Format, file: Option<File>) -> io::Result<
     tracing_subscriber::fmt()
         .with_writer(move || lines.clone())
         .with_max_level(level(log))
-        // What it would say goes to standard error itself, and panics where that is gone.
+        // Internal errors would go to standard error, and panic if it is closed.
         .log_internal_errors(false)
         .event_format(Lines(format))
         .finish()
-        // What libraries tell at `debug` stands in fields that no line has.
+        // Lines of libraries are left out: their `debug` events have fields that no line shows.
         .with(
             Targets::new()
                 .with_targets([(EXCHANGE, LevelFilter::TRACE), (OWN, LevelFilter::TRACE)]),
@@ -121,7 +121,7 @@ impl Queue {
         let began = Instant::now();
         let (done, finished) = sync_channel(1);
         let mut entry = Entry::Finish(done);
-        // A full queue is one whose reader is slow, and perhaps awake again.
+        // The reader of a full queue is slow, and may read again soon.
         while let Err(TrySendError::Full(back)) = self.sender.try_send(entry) {
             if began.elapsed() >= FINISH_TIME {
                 return;
@@ -194,7 +194,7 @@ fn write_line(mut line: &[u8], is_cut: &mut bool, out: &mut dyn Write) -> io::Re
 fn lost_lines(missing: u64, format: Format) -> String {
     let said = format!("{missing} lines of the log were lost: they could not be written in time");
     let mut line = String::new();
-    // A line that cannot be written is no reason to be silent.
+    // An error is ignored: an incomplete line is better than silence.
     let _ = write_own(&mut Writer::new(&mut line), format, Level::WARN, &said);
     line
 }

@@ -36,7 +36,7 @@ fn no_line_of_the_gateway_itself_moves_the_cursor_or_turns_the_words() {
     }
 }
 
-/// A disk with so many bytes left.
+/// Disk with a limited number of free bytes.
 struct Disk {
     left: usize,
     written: Vec<u8>,
@@ -69,7 +69,7 @@ fn a_disk_that_fills_within_a_line_spoils_no_other_line() {
         assert!(write_line(line, &mut is_cut, &mut disk).is_ok());
     }
     assert_eq!(disk.written, b"one\ncu\ntwo\nsix\n");
-    // A line of which nothing was written leaves no empty one.
+    // A line of which no byte was written leaves no empty line.
     let (mut disk, mut is_cut) = (Disk { left: 4, written: Vec::new() }, false);
     assert!(write_line(b"one\n", &mut is_cut, &mut disk).is_ok());
     assert!(write_line(b"lost\n", &mut is_cut, &mut disk).is_err());

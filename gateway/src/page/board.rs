@@ -75,7 +75,7 @@ pub(crate) struct Watching(Arc<AtomicUsize>);
 
 impl Board {
     fn locked(&self) -> MutexGuard<'_, State> {
-        // Nothing in it can be left half changed in a way that matters.
+        // A panic cannot leave the state half changed in a way that matters.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -129,7 +129,7 @@ impl Board {
         {
             return false;
         }
-        // What was known stays in sight until there is an answer.
+        // The last known status stays visible until the upstream answers.
         state
             .health
             .entry(upstream.to_owned())
@@ -149,7 +149,7 @@ impl Board {
     pub(crate) fn watch(&self) -> Option<Watching> {
         let watching = Watching(Arc::clone(&self.watchers));
         let before = self.watchers.fetch_add(1, Ordering::Relaxed);
-        // Where there are too many, dropping it takes the count back.
+        // If too many pages are open, dropping `watching` takes the count back.
         (before < WATCHERS_MAX && !self.is_closed()).then_some(watching)
     }
 

@@ -84,7 +84,7 @@ impl Events {
             }
             let version = board.version();
             let is_changed = self.version != Some(version);
-            // Their times go on although nothing else happens.
+            // The times of running exchanges go on although nothing else changes.
             if !is_changed && !self.had_running {
                 self.quiet = self.quiet.saturating_add(1);
                 if self.quiet < QUIET_TICKS {

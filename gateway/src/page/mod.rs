@@ -88,7 +88,7 @@ pub(crate) fn respond(
         });
     }
     let mut nonce = [0; 16];
-    // Without it the page has neither style nor script, but all that it says.
+    // If randomness fails, the page is served with a nonce of zeros.
     let _ = getrandom::fill(&mut nonce);
     let nonce = STANDARD.encode(nonce);
     let text = source.board.with(|state| html::page(&source.config, state, &nonce));

@@ -23,7 +23,7 @@ pub(crate) async fn ask(client: &Client, upstream: &Upstream) -> Answer {
     let Ok(uri) = uri else { return Answer::Missing("its address cannot be used".to_owned()) };
     let mut request = Request::new(Full::<Bytes>::default());
     *request.uri_mut() = uri;
-    // With the operator's key and headers, as what passes through has them.
+    // The request has the operator's key and headers, like a request that is passed on.
     let change = PassedHead::of_request(std::iter::empty(), upstream);
     headers::change(request.headers_mut(), change);
     match tokio::time::timeout(PROBE_TIME, client.send(request)).await {

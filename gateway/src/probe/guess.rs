@@ -48,7 +48,7 @@ fn by_port(url: &str) -> Option<Guess> {
         "1234" => "lmstudio",
         _ => return None,
     };
-    // At a port of a public host anything may be.
+    // Any server may be at a port of a public host.
     is_in_private_network(url).then_some(Guess { preset, by: "its port" })
 }
 

@@ -142,7 +142,8 @@ impl Place<'_> {
         {
             return self.speaks_tls();
         }
-        // Without TLS, nothing that is far is asked: the address must not be advised either.
+        // HTTP without TLS is tried only in private networks, because it must not be advised
+        // elsewhere.
         if let Some(host) =
             url.strip_prefix("https://").filter(|_| is_odd && is_in_private_network(url))
             && self.answers_at(&["http://", host].concat()).await
@@ -185,7 +186,7 @@ impl Place<'_> {
                     return Looked::Wrong(Problem::path(self.upstream, answered, Some(base)));
                 }
                 Answer::Key(_) => asks_for_key = asks_for_key.or_else(|| Some(base.to_owned())),
-                // One that is gone, or slow, is not asked nine times.
+                // A server that is gone or slow is not asked for each of the nine base paths.
                 Answer::Unreachable(_) => break,
                 _ => {}
             }
@@ -207,7 +208,7 @@ impl Place<'_> {
         match got.status.as_u16() {
             401 | 403 => Some(Endpoint::Key(got.status.as_u16())),
             300..=399 | 405 => None,
-            // The model that the request does not name is what is not found.
+            // A 404 about the model comes from an API, because the request names no model.
             404 if text.trim_start().starts_with('{') && text.contains("model") => {
                 Some(Endpoint::There)
             }
@@ -247,7 +248,7 @@ fn list_head(upstream: &Upstream, base: &str) -> Option<(String, Vec<Header>)> {
     base.clone_into(&mut upstream.base_path);
     let mut sent = client_headers();
     if upstream.protocol == Protocol::Anthropic {
-        // With a version the request would pass as it is.
+        // With a version header, the request would pass unchanged.
         sent.retain(|(name, _)| name != "anthropic-version");
     }
     let mut exchange = exchange(upstream);
@@ -294,7 +295,7 @@ fn read(got: &Got) -> Answer {
             None => Answer::Nothing(status),
         },
         300..=399 => match headers.get(LOCATION).and_then(|to| to.to_str().ok()) {
-            // Behind the question mark there may be a secret.
+            // The query of the URL may contain a secret.
             Some(to) => {
                 Answer::Redirect(to.split(['?', '#']).next().unwrap_or_default().to_owned())
             }

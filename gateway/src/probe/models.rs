@@ -132,7 +132,7 @@ fn note(models: &mut [Model], name: &str, window: Option<u64>) {
 
 /// Reads a list of models in any of the forms that servers use.
 pub(crate) fn read(headers: &HeaderMap, body: &[u8]) -> Option<List> {
-    // The last is Creole's own list.
+    // Members that state a context window; the last one is used by Creole's own list.
     const WINDOW: &[&str] = &[
         "max_model_len",
         "context_length",
@@ -155,7 +155,7 @@ pub(crate) fn read(headers: &HeaderMap, body: &[u8]) -> Option<List> {
         let provider = entry.get("top_provider").unwrap_or(&Value::Null);
         let meta = entry.get("meta").unwrap_or(&Value::Null);
         let output = number(entry, &["max_completion_tokens"]);
-        // By this name, other servers mean other things.
+        // Other servers use `max_tokens` for other values.
         let is_ours = text_of(entry.get("type")) == "model";
         let output = output.or_else(|| number(entry, &["max_tokens"]).filter(|_| is_ours));
         found.models.push(Model {

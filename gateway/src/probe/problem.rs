@@ -62,7 +62,7 @@ impl Problem {
                 Self::new("no_way", format!("{url}: {words}: check the address, and the network"))
             }
             Unreachable::NotTls => {
-                // Far away, a key would go in clear text.
+                // Outside of a private network, a key would go in clear text.
                 let near = "write http:// in place of https://";
                 let cure = if is_in_private_network(url) {
                     near

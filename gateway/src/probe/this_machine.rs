@@ -84,7 +84,7 @@ pub(crate) async fn answering(
     });
     let mut taken: Option<(Candidate, List)> = None;
     let mut others = Vec::new();
-    // All are asked at once, because most of them are not there.
+    // All servers are asked at once, because most of them do not run.
     for (mut upstream, list) in join_all(asked).await {
         let base = upstream.base();
         let place = format!("{} at {base}", upstream.preset);

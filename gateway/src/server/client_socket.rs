@@ -52,8 +52,8 @@ impl<S> ClientSocket<S> {
             return Poll::Ready(Ok(()));
         }
         if std::mem::take(&mut self.has_come) {
-            // HTTP/2 begins no request before the reader has read all that is there: a body would
-            // count as a head.
+            // In HTTP/2, hyper begins no request before it has read all received bytes, so a body
+            // would count as a head.
             context.waker().wake_by_ref();
             return Poll::Pending;
         }

@@ -283,7 +283,7 @@ impl Client {
     pub(crate) async fn ended(&self) -> &'static str {
         loop {
             tokio::select! {
-                // The rest of a request may have come meanwhile.
+                // The rest of the request's body may have come meanwhile.
                 () = self.close.notified() => if locked(&self.state).whole == 0 {
                     return "others need its place";
                 },
@@ -401,7 +401,7 @@ impl Drop for Client {
 fn files_max() -> usize {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-    // Not to infinity, which some systems refuse.
+    // The limit is not raised to infinity, which some systems refuse.
     let wanted = maximum.unwrap_or(u64::MAX).min(FILES_WANTED);
     let limit = match current {
         Some(current) if current < wanted => {

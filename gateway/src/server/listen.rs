@@ -65,7 +65,7 @@ pub(crate) fn run_with(
     let format = log_format.unwrap_or_else(|| log::Format::of_reader(file.as_ref()));
     let log = log::start(config.settings.log, format, file)
         .map_err(|error| Failed::Run(format!("cannot start: {error}")))?;
-    // It accepts connections, and gives the metrics where they have an address of their own.
+    // The runtime accepts connections, and serves the metrics if they have their own address.
     let runtime = runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -81,7 +81,7 @@ pub(crate) fn run_with(
 fn log_file(path: &Path) -> Result<File, Failed> {
     let mut options = File::options();
     options.append(true).create(true);
-    // The names of keys and models are nobody else's business.
+    // Only the owner may read the log, which has the names of keys and models.
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path).map_err(|error| Failed::Usage(format!("--log {}: {error}", path.display())))
@@ -93,7 +93,7 @@ fn log_file(path: &Path) -> Result<File, Failed> {
 fn check_address(config: &Config, address: SocketAddr, door: &Door) -> Result<(), Failed> {
     let own = config.upstreams.values().find(|upstream| client::is_own(&upstream.url, address));
     if let Some(upstream) = own {
-        // One request would go round until nothing is left to open a connection with.
+        // A request would loop until the gateway can open no more connections.
         let (name, url) = (&upstream.name, &upstream.url);
         return Err(Failed::Usage(format!("upstream {name}: {url} is the gateway itself")));
     }
@@ -227,7 +227,7 @@ async fn accept(
 /// Waits after `accept` failed. If file descriptors ran out, closes one connection without a
 /// request; only one, because its descriptor is freed a little later.
 async fn make_room(error: &io::Error, clients: &Connections) {
-    // Other errors are of the one connection that was to be accepted.
+    // Other errors concern only the connection that was to be accepted.
     if client::is_out_of_files(error) {
         let _ = clients.close_one();
     }

@@ -62,12 +62,13 @@ impl Apart {
     ) -> R {
         let turn = match bytes {
             0..LARGE_BYTES => None,
-            // It is never closed.
+            // The semaphore is never closed.
             _ => Arc::clone(&self.large).acquire_owned().await.ok(),
         };
         let job = move || {
             let result = job();
-            // Kept until here, even if nobody waits any more.
+            // The permit is kept until the job has ended, even if its caller does not wait any
+            // more.
             drop(turn);
             result
         };
@@ -91,7 +92,7 @@ impl Translations {
             TURN_BYTES..APART_BYTES => {
                 let _turn = self.turn.acquire().await;
                 let result = job();
-                // Sockets are looked at before this goes on, and streams with them.
+                // Sockets and their streams are polled before the next translation.
                 tokio::task::yield_now().await;
                 result
             }

@@ -57,7 +57,8 @@ pub(crate) async fn pass(
     } else if let Ok(place) = Arc::clone(&busy.client.passing).try_acquire_owned() {
         Either::Right(Paced::new(body, settings, clock, (end, place)))
     } else {
-        // One more that its upstream does not take would hold up the bodies of other streams.
+        // With one more body that its upstream does not read, the bodies of other streams would
+        // wait.
         let mut rest = held.part();
         match collect(&mut body, settings, &mut rest, clock).await {
             Ok(collected) => {
@@ -70,7 +71,7 @@ pub(crate) async fn pass(
             }
         }
     };
-    // Nothing of a body that passes is kept, and its pace limits its time.
+    // A body that passes is not kept in memory, and its pace limits its time.
     held.complete();
     let mut request = Request::new(body);
     *request.method_mut() = head.method;
@@ -88,7 +89,7 @@ pub(crate) async fn pass(
             answered = &mut answered => break answered,
         }
     };
-    // What else comes of the body is the upstream's business.
+    // The rest of the body concerns only the upstream.
     busy.reach(Stage::Whole);
     live.held = Some(held);
     match answered {

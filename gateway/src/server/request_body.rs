@@ -34,7 +34,7 @@ pub(crate) async fn collect<B>(
 where
     B: Body<Data = Bytes> + Unpin,
 {
-    // A length is a claim: nothing is reserved for it.
+    // No memory is reserved for the announced length, which may be false.
     let mut collected = Vec::new();
     let mut pace = Pace::start(settings, clock.now());
     loop {
@@ -74,7 +74,7 @@ pub(crate) fn discard_sent(head: &Parts, body: Incoming, busy: &Busy) {
 /// client still writes.
 pub(crate) fn discard(version: Version, mut body: Incoming, busy: &Busy) {
     if version < Version::HTTP_2 && !body.is_end_stream() {
-        // Behind the answer, the body would count as the next head.
+        // Without a request in flight, the rest of the body would count as the next head.
         let reading = busy.client.begin();
         let read = async move {
             while let Some(Ok(_)) = body.frame().await {}

@@ -124,7 +124,7 @@ impl Workers {
     /// Ends the workers. Streams that have not ended are cut, and are logged as cut.
     pub(crate) fn finish(self) {
         drop(self.all);
-        // What does not end in this time ends with the process.
+        // Threads that do not end in this time end with the process.
         let _ = self.running.recv_timeout(CUT_TIME.saturating_mul(2));
     }
 }

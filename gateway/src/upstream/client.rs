@@ -130,7 +130,7 @@ impl Client {
         &self,
         request: Request<RequestBody>,
     ) -> Result<Response<Incoming>, legacy::Error> {
-        // A method that is safe to repeat, without a body that could not be read again.
+        // The method is safe to repeat, and no body would have to be read again.
         if request.method().is_idempotent() && request.body().is_end_stream() {
             return self.send(request.map(|_| Full::default())).await;
         }
@@ -190,7 +190,7 @@ pub(crate) fn reason(error: &legacy::Error) -> Unreachable {
             io::ErrorKind::ConnectionReset | io::ErrorKind::UnexpectedEof => closed = true,
             _ => {}
         }
-        // What an I/O error wraps is not its source: an error of TLS would be skipped.
+        // An error inside of an I/O error is not its source: an error of TLS would be skipped.
         if let Some(inner) = error.get_ref() {
             cause = Some(inner);
         }
@@ -239,7 +239,7 @@ fn tls_reason(error: &rustls::Error) -> Unreachable {
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
                 Unreachable::OtherName
             }
-            // The error's type is that of a crate below rustls; its text is its name.
+            // The error's type belongs to a crate below rustls; its text is its name.
             CertificateError::Other(error) if error.0.to_string() == "CaUsedAsEndEntity" => {
                 Unreachable::AuthorityAsServer
             }

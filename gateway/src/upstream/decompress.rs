@@ -42,7 +42,7 @@ enum Claim {
 /// Coding of a body, with the state of its decoder.
 #[derive(Debug)]
 enum Coding {
-    /// Not known yet: too few bytes have arrived.
+    /// Coding not known yet, because too few bytes have arrived.
     Unknown(Claim, Vec<u8>),
     Plain,
     Gzip(Member),
@@ -92,7 +92,7 @@ impl Answer {
         if claim.is_some_and(|claim| claim != Claim::Nothing) {
             headers.retain(|(name, _)| name != "content-encoding");
         }
-        // What cannot be undone is for the exchange to refuse.
+        // The exchange refuses a coding that the gateway cannot decode.
         let coding = claim.map_or(Coding::Plain, |claim| Coding::Unknown(claim, Vec::new()));
         Self { body, coding, rest: Bytes::new(), ended: false, read: 0, given: 0 }
     }
@@ -273,7 +273,7 @@ fn coding(claim: Claim, first: &[u8]) -> Coding {
     match *first {
         // Neither JSON nor a stream begins with this byte.
         [0x1f, 0x8b, 0x08, ..] => Coding::Gzip(Member::first()),
-        // Nor with an `x` and what is no letter.
+        // Neither JSON nor a stream begins with an `x` and a byte that is no letter.
         [0x78, 0x01 | 0x9c | 0xda, ..] => Coding::Zlib(ZlibDecoder::new(Vec::new())),
         [0x78, 0x5e, ..] if claim != Claim::Nothing => Coding::Zlib(ZlibDecoder::new(Vec::new())),
         // Servers and clients disagreed for long about what `deflate` is.

@@ -40,7 +40,8 @@ impl Fetcher {
         *request.headers_mut() = headers::map(call.headers);
         client.send(request).await.map_err(|error| {
             let reason = client::reason(&error);
-            // The error of the client has no URL in it, but whoever is its source might.
+            // The log gets only the reason, because the source of the client's error may contain
+            // the URL.
             tracing::debug!("an image could not be fetched: {}", reason.words());
             Failure::Unreachable(reason)
         })
@@ -51,7 +52,7 @@ impl Fetcher {
         if fetch.may_be_private {
             return Some((&self.named, uri));
         }
-        // What is no name is not looked up.
+        // A numeric address is not looked up, so the resolver would not check it.
         let host = uri.host()?.trim_start_matches('[').trim_end_matches(']');
         if host.parse::<IpAddr>().is_ok() {
             return None;

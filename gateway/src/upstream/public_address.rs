@@ -29,7 +29,7 @@ const SPECIAL: [(Ipv4Addr, u32); 15] = [
 const SPECIAL_OF_PUBLIC: [(Ipv6Addr, u32); 4] = [
     (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23),
     (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 32),
-    // It has an address of IPv4 in it, which may be any.
+    // The address contains an IPv4 address, which may be any.
     (Ipv6Addr::new(0x2002, 0, 0, 0, 0, 0, 0, 0), 16),
     (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20),
 ];

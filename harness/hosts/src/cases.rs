@@ -12,7 +12,7 @@ pub type Case<T> = (&'static str, fn(&T));
 pub fn run<T>(what: &str, shared: &T, cases: &[Case<T>]) -> ExitCode {
     let wanted: Vec<String> =
         std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
-    // A word that is misspelt would leave out what it was to choose.
+    // A misspelt word would silently leave cases out.
     let unknown = |word: &&String| !cases.iter().any(|(name, _)| name.contains(word.as_str()));
     if let Some(word) = wanted.iter().find(unknown) {
         println!("no case has {word} in its name; there are:");

@@ -239,7 +239,7 @@ impl Got {
         assert_eq!(body["error"]["type"], kind, "{body}");
         let text = body["error"]["message"].as_str().unwrap_or_default();
         assert!(text.contains(message), "expected {message:?} in {body}");
-        // Who writes to support has one of the two.
+        // Users report the id from the body or from the header.
         assert_eq!(body["request_id"].as_str(), self.header("request-id"), "{body}");
     }
 }

@@ -68,7 +68,7 @@ impl Process {
     /// Starts a real Envoy with the filter, from `envoy/envoy.yaml`.
     ///
     /// # Errors
-    /// A variable is missing, or Envoy does not start: then the end of its log.
+    /// A variable is missing, or Envoy does not start; then the text has the end of its log.
     pub fn envoy(config: &Value, options: &EnvoyOptions) -> Result<Self, String> {
         Self::envoy_with(config, options, &|yaml| yaml)
     }
@@ -76,7 +76,7 @@ impl Process {
     /// Starts a real Envoy whose rendered configuration a function changes before the start.
     ///
     /// # Errors
-    /// As for [`Process::envoy`].
+    /// The errors are those of [`Process::envoy`].
     pub fn envoy_with(
         config: &Value,
         options: &EnvoyOptions,
@@ -138,13 +138,14 @@ impl Process {
     /// Starts the gateway's binary.
     ///
     /// # Errors
-    /// The variable is missing, or the gateway does not start: then the end of its log.
+    /// The variable is missing, or the gateway does not start; then the text has the end of its
+    /// log.
     pub fn gateway(config: &Value) -> Result<Self, String> {
         let binary = file_of("CREOLE_GATEWAY")?;
         let (address, folder) = (free(), folder("gateway"));
         let path = folder.join("creole.json");
         let mut config = config.clone();
-        // What the gateway alone does before it translates: the other hosts read no PDFs.
+        // Documents are not read, because the gateway alone reads PDFs.
         if let Some(settings) = config.as_object_mut() {
             settings.entry("read_documents").or_insert_with(|| json!({"pages_max": 0}));
         }
@@ -213,7 +214,7 @@ impl Drop for Process {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
-        // Its log is wanted after a failure alone.
+        // The log is needed only after a failure.
         if let Some(folder) = self.log.parent().filter(|_| !std::thread::panicking()) {
             let _ = fs::remove_dir_all(folder);
         }

@@ -116,7 +116,7 @@ fn trials(fixture: &Fixture, number: &mut usize) -> Vec<(Value, Named)> {
         if fixture.meta["stream"] == true {
             body["stream"] = true.into();
         }
-        // The request alone matters.
+        // The test concerns only the request, so any answer will do.
         let answer = Answer::json(COMPLETION);
         add(format!(" (variant {number})"), variant, variant.clone(), &body, answer);
     }
@@ -150,7 +150,7 @@ pub fn comparable(got: &Got) -> String {
         let mut kept: Vec<String> = headers
             .iter()
             .filter(|(name, _)| !OF_CONNECTIONS.contains(&name.as_str()))
-            // Envoy gives each request one.
+            // Envoy adds an id to each request.
             .filter(|(name, _)| !(request && name == "x-request-id"))
             .map(|(name, value)| format!("{name}: {value}\n"))
             .collect();

@@ -193,12 +193,12 @@ async fn write(answer: &Answer, mut sender: Writer) {
             }
         }
         End::Aborted => {
-            // What was written must leave before the connection is cut.
+            // Written bytes must leave before the connection is cut.
             tokio::time::sleep(Duration::from_millis(50)).await;
             sender.abort("cut".into());
         }
         End::Silent => {
-            // Until the other side gives up.
+            // Empty data is sent until the other side gives up.
             let nothing = hyper::body::Frame::data(Bytes::new());
             let _ = sender.send(nothing).await;
             while sender.send_data(Bytes::new()).await.is_ok() {

@@ -11,7 +11,7 @@ use creole_hosts::upstream::Upstream;
 use creole_hosts::{Answer, End, Got, Host, Request, Trial, cases, hosts};
 use serde_json::json;
 
-/// A row of the table: what it is about, and a trial of it.
+/// Row of the table: a situation, and a trial of it.
 type Situation = (&'static str, fn() -> Trial);
 
 const SITUATIONS: &[Situation] = &[
@@ -43,7 +43,8 @@ const SITUATIONS: &[Situation] = &[
     ("the upstream keeps the connection open after `[DONE]`", || {
         let mut answer = Answer::events([chunk("Hello"), FINISH.to_owned()]);
         answer.end = End::Silent;
-        // Its head leaves before its end: an answer that is complete at once is answered whole.
+        // The pause makes the head leave first, because an answer that is complete at once is sent
+        // whole.
         answer.pause = Duration::from_millis(200);
         trial(messages("v1", true, "hi"), answer)
     }),
@@ -106,7 +107,7 @@ fn counts(started: &Vec<hosts::Started>) {
     }
 }
 
-/// A host that cannot ask again has its client do so.
+/// Tests refused parameters: a host that cannot repeat a request makes its client do so.
 fn refusals(started: &Vec<hosts::Started>) {
     let mut request = messages("v1", false, "hi");
     let body = r#"{"model":"m","max_tokens":9,"temperature":0.5,"messages":[{"role":"user","content":"q"}]}"#;
@@ -129,7 +130,7 @@ fn refusals(started: &Vec<hosts::Started>) {
         let asks_again = ["gateway", "worker"].contains(name);
         let (got, sent) = send(400, refusal);
         if asks_again {
-            // And is refused again.
+            // The repeated request is refused, too.
             assert_eq!((got.status, &sent[..]), (400, &[true, false][..]), "{name}");
         } else {
             got.assert_error(529, "overloaded_error", "Unsupported parameter: 'temperature'");
@@ -155,7 +156,7 @@ fn table(started: &Vec<hosts::Started>) {
                 (*name, scope.spawn(move || outcomes(&**host)))
             })
             .collect();
-        // One host after the other: they share an upstream and its key.
+        // Hosts run one after the other, because they share an upstream and its key.
         for (name, thread) in threads {
             found.insert(name, thread.join().unwrap());
         }
@@ -215,12 +216,13 @@ fn describe(got: &Got) -> String {
     words.join(", ")
 }
 
-/// The first ping may belong to the start of the message.
+/// Returns true if a ping follows the first delta: an earlier ping may belong to the start of the
+/// message.
 fn pinged_after_start(text: &str) -> bool {
     text.split("content_block_delta").skip(1).any(|rest| rest.contains("event: ping"))
 }
 
-/// Situation to host to words.
+/// Returns the documented differences, by situation and host.
 fn documented() -> BTreeMap<String, BTreeMap<String, String>> {
     let text = std::fs::read_to_string(root().join("docs/dev/hosts.md")).unwrap();
     let lines: Vec<Vec<&str>> = text

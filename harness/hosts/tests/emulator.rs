@@ -1,4 +1,4 @@
-//! The filter's module under every order of callbacks: pieces of every size, the end apart or
+//! The filter's module under every order of callbacks: pieces of every size, the end alone or
 //! joined, trailers, ticks in between, many streams in one VM, and endings inside of a hostcall.
 #![allow(clippy::panic, clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests")]
 
@@ -20,7 +20,8 @@ fn trial(request: Request, answer: Answer) -> Trial {
     Trial { key: "0001".to_owned(), request, answer }
 }
 
-/// Whether an answer is asked for as a stream, the answer, and the status that the client must get.
+/// Returns answers of the upstream, each with true for a streaming client, and the status that the
+/// client must get.
 fn answers() -> Vec<(bool, Answer, u16)> {
     let events = Answer::events([chunk("Hello"), chunk(" world"), FINISH.to_owned()]);
     let refusal = Answer::whole(429, "application/json", r#"{"error":{"message":"slow"}}"#);
@@ -99,7 +100,7 @@ fn without_paused_heads_every_body_is_the_same() {
                 let (got, reference) = (same_body(&got.body), same_body(&reference.body));
                 assert_eq!(got, reference, "{rules:?}");
             } else {
-                // The head had left when the body turned out to be wrong.
+                // The head had left before the body turned out to be wrong.
                 assert_eq!(got.status, 200);
                 assert!(got.text().contains("\"type\":\"error\""), "{rules:?}: {}", got.text());
             }
@@ -147,7 +148,7 @@ fn without_paused_heads_a_bad_request_is_refused_and_sends_no_body() {
 
 #[test]
 fn paused_heads_where_envoy_does_not_allow_them_are_seen_as_a_hang() {
-    // What the emulator is for: this configuration hangs in Envoy, too.
+    // This configuration hangs in a real Envoy, too.
     let emulator = emulator(&keyed());
     let trial = trial(messages("0001", true, "hi"), Answer::json(completion("x")));
     let got = emulator.send_under(&trial, Rules { stop_all: true, ..Rules::default() });
@@ -179,7 +180,7 @@ fn streams_that_take_turns_in_one_vm_do_not_mix() {
         for piece in 0..3 {
             for (number, (stream, trial)) in streams.iter_mut().zip(&trials).enumerate() {
                 match number % 4 {
-                    // Some are left, some break.
+                    // Clients of some streams leave, and upstreams of others break.
                     1 if piece == 1 => stream.client_gone(vm),
                     2 if piece == 2 => stream.upstream_reset(vm),
                     _ => stream.response_body(vm, &trial.answer.pieces[piece], piece == 2),

@@ -17,7 +17,7 @@ const KEYS: &[&str] = &[
     "0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010", "0011", "0012",
 ];
 
-/// Envoys that several cases use, started when the first of them asks.
+/// Envoys that several cases use, each started by the first case that needs it.
 #[derive(Default)]
 struct Envoys {
     plain: OnceLock<Process>,
@@ -146,7 +146,7 @@ fn http10(envoys: &Envoys) {
         let (body, bytes) = (String::from_utf8_lossy(&request.body), request.body.len());
         let head = format!("host: h\r\nx-api-key: k\r\ncontent-length: {bytes}\r\n\r\n");
         let answer = answer_to(envoys, &format!("POST /v1/messages HTTP/1.0\r\n{head}{body}"));
-        // Its end is that of the connection.
+        // The end of the connection is the end of an HTTP/1.0 answer.
         assert!(answer.split(' ').nth(1) == Some("200"), "{answer}");
         assert!(answer.to_ascii_lowercase().contains("connection: close"), "{answer}");
         assert_eq!(answer.ends_with("{\"type\":\"message_stop\"}\n\n"), stream, "{answer}");
@@ -163,7 +163,7 @@ fn dies_in_the_middle(envoys: &Envoys) {
         let got = envoys.plain().send(&trial("0003", request, answer));
         assert_eq!((got.status, got.end), (200, End::Aborted), "{}", got.text());
         assert!(got.text().contains("Hello"), "{}", got.text());
-        // A block that was closed would be run by clients, a message that was ended believed.
+        // Clients would run a call in a closed block, and would trust an ended message.
         assert!(!got.text().contains("content_block_stop"), "{}", got.text());
         assert!(!got.text().contains("message_stop"), "{}", got.text());
     }
@@ -180,7 +180,7 @@ fn dies_before_its_body(envoys: &Envoys) {
 
 fn refused_by_envoy(envoys: &Envoys) {
     let mut request = messages("0005", false, "hi");
-    // More than Envoy reads of a head, which no filter sees then.
+    // The head is larger than Envoy accepts, so no filter sees it.
     request.headers.push(("x-long".to_owned(), "x".repeat(70 << 10)));
     let got = envoys.plain().send(&trial("0005", request, Answer::json("")));
     got.assert_error(431, "invalid_request_error", "");
@@ -238,7 +238,7 @@ fn request_trailers(envoys: &Envoys) {
     }
 }
 
-/// Waits until something is so, and says whether it is.
+/// Waits until a condition holds. Returns false if it still does not hold after ten seconds.
 fn soon(what: impl Fn() -> bool) -> bool {
     let since = Instant::now();
     while !what() {
@@ -262,7 +262,7 @@ fn client_leaves(envoys: &Envoys) {
             answer.end = End::Silent;
             let got = envoys.plain().send(&trial("0007", request, answer));
             assert_eq!(got.body.is_empty(), leave_after == Some(0), "{}", got.text());
-            // One that leaves at once can be gone before the upstream was asked.
+            // A client that leaves at once may be gone before the upstream gets the request.
             assert!(soon(|| upstream.seen("0007").len() == 1), "the upstream was not asked");
             std::thread::sleep(Duration::from_millis(100));
             assert!(soon(|| upstream.open() == 0), "the upstream goes on");
@@ -330,7 +330,8 @@ fn models(_: &Envoys) {
 }
 
 fn pass_through(_: &Envoys) {
-    // The routes of `plain` are chosen by a header of the filter's, which it does not set here.
+    // A header of the filter chooses the routes of `plain`, but the filter does not set that header
+    // here.
     let envoy = start(&suite::config(&["0010"], json!({})), EnvoyOptions::default());
     let mut request = Request::messages("{\"not\": \"ours\"}");
     request.path = "/0010/v1/chat/completions?a=b".to_owned();
@@ -368,7 +369,7 @@ fn route_metadata(envoys: &Envoys) {
     assert_eq!((got.status, model(&got)), (200, json!("other-model")), "{}", got.text());
     team("small", &long).assert_error(413, "request_too_large", "maximum size");
     assert_eq!(team("small", "hi").status, 200);
-    // Without a configuration there is no safe guess.
+    // Without the route's configuration, no other configuration is a safe guess.
     let got = team("broken", "hi");
     got.assert_error(500, "api_error", "configuration of the route is not valid");
     assert!(got.upstream.is_empty());
@@ -441,7 +442,7 @@ fn not_paused(_: &Envoys) {
         got.assert_error(400, "invalid_request_error", "not valid JSON");
         assert!(got.upstream.iter().all(|seen| seen.bytes == 0), "{:?}", got.upstream);
     }
-    // 32 MB pass in this mode, too.
+    // Bodies of 32 MB pass in this mode, too.
     let text = "x".repeat(32 << 20 >> 1);
     let got =
         envoy.send(&trial("0001", messages("0001", false, &text), Answer::json(completion(&text))));
@@ -449,7 +450,7 @@ fn not_paused(_: &Envoys) {
     assert!(got.upstream.first().is_some_and(|seen| seen.bytes > text.len()));
 }
 
-/// Tests only one bad configuration: which are refused is the core's matter.
+/// Tests only one bad configuration, because the core's tests cover the others.
 fn bad_config(_: &Envoys) {
     let config = json!({"upstreams": {"a": {"profile": "nonsense"}}});
     match Process::envoy(&config, &EnvoyOptions::default()) {

@@ -48,7 +48,7 @@ fn config() -> Value {
     json!({"upstreams": {"upstream": upstream}})
 }
 
-/// The block of code in `docs/envoy.md` that has these words, without its fences.
+/// Returns the code block of `docs/envoy.md` that contains these words, without its fences.
 fn recipe(words: &str) -> String {
     let page = fs::read_to_string(root().join("docs/envoy.md")).unwrap();
     let blocks = page.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next());
@@ -72,7 +72,7 @@ fn endpoint(address: SocketAddr) -> Value {
     json!({"endpoint": {"address": {"socket_address": {"address": address, "port_value": port_value}}}})
 }
 
-/// The template with the route and the cluster of the recipe, and these replicas.
+/// Returns the template with the route and the cluster of the recipe, and these replicas.
 fn by_session(yaml: &str, replicas: &[Upstream]) -> String {
     let route = "                route: {cluster: upstream, timeout: 0s, idle_timeout: 600s}\n";
     let yaml = replaced(yaml, route, &indented(&recipe("hash_policy:"), 16));
@@ -93,12 +93,12 @@ fn three() -> Vec<Upstream> {
 }
 
 fn start(change: &dyn Fn(String) -> String) -> Process {
-    // Two workers must come to the same choice.
+    // Two worker threads must come to the same choice.
     let options = EnvoyOptions { concurrency: 2, ..EnvoyOptions::default() };
     Process::envoy_with(&config(), &options, change).unwrap_or_else(|reason| panic!("{reason}"))
 }
 
-/// A request of a session, in one of the ways in which clients name it.
+/// Returns a request that names its session in one of the ways that clients use.
 fn turn(session: usize, turn: usize) -> Request {
     let id = format!("5e55{session:04}-0000-4000-8000-000000000000");
     let mut body = json!({"model": "m", "max_tokens": 9, "stream": turn == 1,
@@ -153,7 +153,8 @@ fn one_replica(_: &()) {
 
 fn bounded(_: &()) {
     const AT_ONCE: usize = 24;
-    // Envoy counts a request once it has a connection, so that a burst would overshoot.
+    // Pause between requests. Envoy counts a request once it has a connection, so that a burst
+    // would overshoot.
     const APART: Duration = Duration::from_millis(50);
     let replicas = three();
     let slow = Answer { delay: Duration::from_secs(5), ..Answer::json(completion("Hello")) };
@@ -175,12 +176,13 @@ fn bounded(_: &()) {
     let requests: Vec<usize> = replicas.iter().map(|replica| replica.seen(KEY).len()).collect();
     println!("requests of one session at once: {requests:?}");
     assert_eq!(requests.iter().sum::<usize>(), AT_ONCE);
-    // A quarter above the mean of 8, rounded up, and one for each worker that did not know of the
-    // other's.
+    // The bound is a quarter above the mean of 8, rounded up, plus one for each worker that did not
+    // know of the other worker's request.
     assert!(requests.iter().all(|requests| *requests <= 13), "{requests:?}");
 }
 
-/// The template with the picker behind the guard, whose word the cluster follows.
+/// Returns the template with the picker behind the guard, and a cluster that follows the picker's
+/// choice.
 fn by_picker(yaml: &str, picker: SocketAddr) -> String {
     let router = "          - name: envoy.filters.http.router\n";
     let filter = indented(&recipe("- name: endpoint-picker"), 10);
@@ -212,7 +214,8 @@ fn one_form(_: &()) {
         json!({"model": "m", "messages": [{"role": "user", "content": "turn 0"}]}).to_string(),
     );
     chat.path = format!("/{KEY}/v1/chat/completions");
-    // As Chat clients name it: what is not Creole's passes untouched.
+    // Chat clients name the session in this header; a request that Creole does not translate passes
+    // untouched.
     chat.headers.push((HEADER.to_owned(), "5e550000-0000-4000-8000-000000000000".to_owned()));
     runtime().block_on(async {
         for request in [turn(0, 0), turn(0, 1), turn(1, 0), turn(2, 0), chat] {

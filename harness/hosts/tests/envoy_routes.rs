@@ -32,7 +32,7 @@ fn main() -> ExitCode {
     )
 }
 
-/// A service beside the models: answers everything with `site`, and keeps the heads that it gets.
+/// Service beside the models: answers everything with `site`, and keeps the heads that it gets.
 struct Site {
     address: SocketAddr,
     seen: Arc<Mutex<Vec<String>>>,
@@ -63,7 +63,7 @@ impl Site {
     }
 }
 
-/// The template with these virtual hosts, and with the site as the cluster `site`.
+/// Returns the template with these virtual hosts, and with the site as the cluster `site`.
 fn with_hosts(yaml: &str, hosts: &Value, site: &Site) -> String {
     let (before, rest) = yaml.split_once("            virtual_hosts:\n").unwrap();
     let (_, after) = rest.split_once("          # A safety net").unwrap();
@@ -134,7 +134,7 @@ fn models_alone(_: &()) {
                 rest()
             ]),
         ),
-        // Somebody else's host, whatever the client asks it for.
+        // Host of another service, whatever the client requests from it.
         ("shop", json!([rest()])),
         (
             "weighted",
@@ -188,7 +188,7 @@ fn models_alone(_: &()) {
             assert_eq!(value(&seen.headers, "host"), Some("models.example"));
             assert_eq!(seen.path, format!("/{KEY}/v1/chat/completions?a=b"));
         }
-        // A count that is made here needs no route, and the site keeps its pages.
+        // A token count is made by the filter and needs no route, and the site keeps its pages.
         let (status, answer) =
             ask(&envoy, name, "POST /v1/messages/count_tokens", "x-api-key: k\r\n", ASK);
         assert!(status == 200 && answer.contains("input_tokens"), "{name}: {answer}");
@@ -200,7 +200,7 @@ fn models_alone(_: &()) {
     }
 }
 
-/// The routes that `docs/envoy.md` shows, and the same where the filter is off.
+/// Tests the routes that `docs/envoy.md` shows, and the same routes with the filter off.
 fn own_header(_: &()) {
     let site = Site::start();
     let routes = json!([
@@ -215,7 +215,7 @@ fn own_header(_: &()) {
     let envoy = Process::envoy_with(&config(&json!({})), &EnvoyOptions::default(), &change)
         .unwrap_or_else(|reason| panic!("{reason}"));
     let upstream = Upstream::shared();
-    // Other tests ask it, too.
+    // Other tests send requests to this upstream, too.
     let before = upstream.seen(KEY).len();
     let forged = "x-creole-upstream: own\r\nx-creole-model: big\r\nx-creole-hops: 1\r\n";
     for start in [
@@ -312,7 +312,7 @@ fn in_front(_: &()) {
     };
     assert_eq!(count("upstream_cx_destroy_local_with_active_rq"), 0, "{statistics}");
     assert!(count("upstream_cx_total") <= 2, "{statistics}");
-    // An error, and one of Envoy's own.
+    // Envoy's own response to an upstream's error also passes the front filter.
     let answer = Answer::events(["data: {\"error\":{\"message\":\"no\",\"code\":500}}\n\n"]);
     let got =
         envoy.send(&Trial { key: KEY.to_owned(), request: messages(KEY, true, "hi"), answer });

@@ -2,7 +2,7 @@
 //! upstream, are those of the core, and those that the fixture expects. Upstream answers come whole
 //! and in small pieces.
 //!
-//! Not libtest's harness: the table is to be seen when all is well, too.
+//! libtest's harness is not used, because the table must be shown when all is well, too.
 #![allow(
     clippy::indexing_slicing,
     clippy::panic,
@@ -20,7 +20,7 @@ use creole_hosts::suite::{self, Named, Suite};
 use creole_hosts::support::expected::{self, Got as Checked};
 use creole_hosts::{Got, Host, Trial, hosts};
 
-/// Small enough to cut every event, and not a divisor of anything.
+/// Size of the pieces in bytes: small enough to cut every event, and not a divisor of usual sizes.
 const PIECE_BYTES: usize = 61;
 
 /// Number of trials that a host with sockets runs at once.
@@ -36,7 +36,7 @@ struct Row {
 fn main() -> ExitCode {
     let wanted: Vec<String> =
         std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
-    // A name that is misspelt would leave out what it was to choose.
+    // A misspelt name would silently leave hosts out.
     let names = hosts::names();
     if let Some(word) = wanted.iter().find(|word| !names.contains(&word.as_str())) {
         println!("no host is called {word}; there are: {}", names.join(", "));
@@ -88,11 +88,11 @@ fn main() -> ExitCode {
     if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Results of the core for an answer that comes whole, and in pieces. They differ in one thing: a
-/// head that leaves with the first piece cannot name a warning that a later one causes.
+/// Results of the core for an answer that comes whole, and in pieces. The two differ in one thing:
+/// a head that leaves with the first piece cannot name a warning that a later piece causes.
 type Reference = [String; 2];
 
-/// The core: gives what the others are compared with.
+/// Runs the core. Returns the results with which other hosts are compared.
 fn first(suite: &Suite, host: &dyn Host, row: &mut Row) -> Vec<Reference> {
     let mut reference = Vec::new();
     for named in &suite.trials {
@@ -141,7 +141,7 @@ fn others(suite: &Suite, host: &dyn Host, reference: &[Reference], row: &mut Row
             });
         }
     });
-    // Without the core there is nothing to compare with.
+    // Without results of the core, nothing was compared.
     row.trials += suite.trials.len().min(reference.len());
     row.failures.extend(failures.into_inner().unwrap());
 }
@@ -156,8 +156,8 @@ fn one(named: &Named, host: &dyn Host, reference: &Reference) -> Result<(), Stri
     Ok(())
 }
 
-/// Whether the core could have given this, too. Sockets join and cut as they like: a head may know
-/// of more than the first piece causes, and of less than the whole answer does.
+/// Returns true if the core could have given this result, too. Sockets join and cut as they like: a
+/// head may name more warnings than the first piece causes, and fewer than the whole answer causes.
 fn is_one_of(got: &str, [whole, pieces]: &Reference) -> bool {
     let (named, most, least) = (warnings(got), warnings(whole), warnings(pieces));
     without_warnings(got) == without_warnings(whole)
@@ -182,8 +182,8 @@ fn without_warnings(text: &str) -> String {
     text.split_inclusive('\n').filter(|line| !line.starts_with(WARNINGS)).collect()
 }
 
-/// Checks what the fixture expects. The core's own tests check it in every detail: here it shows
-/// that the trial is the fixture.
+/// Checks the result that the fixture expects. The core's own tests check every detail; this check
+/// shows that the trial is the fixture.
 fn expectations(named: &Named, got: &Got) -> Result<(), String> {
     if named.is_request {
         return match got.upstream.first() {

@@ -1,6 +1,5 @@
-//! A refusal in words that nothing knows, of an upstream of each protocol: what a real gateway,
-//! Worker and Envoy make of it. Which changes there are is tested in the core
-//! (`tests/exchange/every_change.rs`).
+//! Refusals in unknown words, from an upstream of each protocol: how a real gateway, Worker and
+//! Envoy react. The core's tests cover all changes of requests (`tests/exchange/every_change.rs`).
 #![allow(clippy::panic, clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 use std::process::ExitCode;
@@ -21,7 +20,7 @@ const WARNINGS: &str = "dropped:tool_choice,parameter_refused:tool_choice_any";
 
 /// An upstream's protocol.
 struct Protocol {
-    /// Key of the trials, with the way of the answer behind it.
+    /// Key of the trials, to which the form of the answer (`stream`, `whole`) is appended.
     key: &'static str,
     name: &'static str,
     /// Text in a request that forces a call.
@@ -146,7 +145,7 @@ fn asked(protocol: &Protocol, got: &Got) -> Vec<bool> {
     bodies.map(|body| is_forced(&body)).collect()
 }
 
-/// Checks that a client has the answer, and what was changed for it.
+/// Checks that a client has the answer, with the warnings about the changed request.
 fn assert_answered(got: &Got, stream: bool, name: &str) {
     assert_eq!((got.status, got.end), (200, End::Complete), "{name}: {}", got.text());
     assert_eq!(got.header("x-creole-warnings"), Some(WARNINGS), "{name}");
@@ -162,7 +161,7 @@ fn asks_again(host: &Result<impl Host, String>) {
     let host = host.as_ref().unwrap_or_else(|reason| panic!("{reason}"));
     for (protocol, stream) in rows() {
         let trial = trial(protocol, stream);
-        // The conversation's next request is changed from the start.
+        // The next request of the conversation is changed from the start.
         for expected in [&[true, false][..], &[false]] {
             let got = host.send(&trial);
             assert_answered(&got, stream, &trial.key);

@@ -23,12 +23,12 @@ const LARGEST: usize = 32 << 20;
 const REQUESTS: usize = 100;
 const STREAMS: usize = 1000;
 
-/// Events of each stream, and the wait before each.
+/// Number of events in each stream, and the pause before each event.
 const PIECES: usize = 15;
 const PAUSE: Duration = Duration::from_millis(100);
 
 fn main() -> ExitCode {
-    // Each stream is a connection on both sides, and both are in this process.
+    // Each stream needs two connections, both with an end in this process.
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
     let raised = rustix::process::Rlimit { current: limit.maximum, maximum: limit.maximum };
     let _ = rustix::process::setrlimit(rustix::process::Resource::Nofile, raised);
@@ -52,7 +52,7 @@ fn start(keys: &[&str]) -> Process {
 fn large(_: &()) {
     let mut envoy = start(&["0001"]);
     let before = envoy.resident_mb().0;
-    // 1.5 % of escapes, as in source code.
+    // The text has 1.5 % of escapes in JSON, as source code does.
     let text = "let x = \"32 MB of text that is like a program's\"; // 0123456789 abcdefghijklm\n";
     let text = text.repeat((LARGEST - 1024) / (text.len() + 3));
     let request = messages("0001", false, &text);

@@ -20,7 +20,7 @@ pub(crate) fn used(pid: u32) -> Result<Duration> {
 mod tests {
     use super::*;
 
-    /// Has this thread use so much, however long it takes.
+    /// Uses this much processor time in the current thread, however long that takes.
     fn work(time: Duration) {
         let used = || Duration::from(ClockId::CLOCK_THREAD_CPUTIME_ID.now().unwrap());
         let enough = used().saturating_add(time);

@@ -102,7 +102,7 @@ pub(crate) async fn all(plan: &Plan, amount: &Amount) -> Result<Vec<Row>> {
             for target in &plan.targets {
                 let row = one(target, turn, scenario, clients, time).await?;
                 eprintln!("round {round}: {}", line(&row));
-                // The processor time of what failed would be counted to what was answered.
+                // The processor time of failed requests would be counted for the answered ones.
                 if row.is_tired() {
                     eprintln!("not counted: too many failed");
                 } else if round > 0 {

@@ -135,7 +135,8 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
 pub(crate) mod tests {
     use super::*;
 
-    /// Two proxies, three rounds; the second takes twice as much, and once four times.
+    /// Returns the results of two proxies in three rounds. The second proxy takes twice as much,
+    /// and once four times.
     pub(crate) fn results() -> Results {
         let row = |target: &str, turn, scenario, clients, cpu_seconds| Row {
             target: target.to_owned(),

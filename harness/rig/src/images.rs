@@ -105,7 +105,7 @@ async fn send(path: String, mut out: Out) {
             while out.send_data(Bytes::from_static(&[0; 1000])).await.is_ok() {}
             return;
         }
-        // Until the reader goes.
+        // Empty data is sent until the reader is gone.
         "/silent.png" => {
             let _ = out.send_data(Bytes::from_static(PICTURE)).await;
             while out.send_data(Bytes::new()).await.is_ok() {

@@ -94,7 +94,7 @@ mod tests {
 
     use super::*;
 
-    /// The hosts' tests of leaks and of clients that leave go by these counts.
+    /// Tests the counts on which the hosts' tests of leaks and of clients that leave depend.
     #[tokio::test]
     async fn a_body_is_open_until_it_has_ended() {
         let (upstream, mut outs) = Upstream::written().await;

@@ -70,7 +70,7 @@ impl Ends {
         read: impl Future<Output = &'e AtomicUsize>,
     ) {
         let end = if index % 3 == 1 {
-            // Some leave while they connect, the others when all are there.
+            // Some clients leave while they connect, the others when all streams run.
             let least = if index % 15 == 1 { 0 } else { GATHERING.as_millis() as u64 };
             let moment = Duration::from_millis(least + scattered(index, 1) % leaves_within_ms);
             tokio::time::timeout(moment, read).await.unwrap_or(&self.left)

@@ -25,7 +25,8 @@ pub(crate) fn test(
         install::install(&client)?;
         let script = if client.main.ends_with(".py") { "accumulate.py" } else { "accumulate.mjs" };
         let clients = workspace::root().join("harness/clients");
-        // What is not an official SDK has its own words for the parts of a message.
+        // A client that is no official SDK has its own script, because it names the parts of a
+        // message differently.
         let own = clients.join(&client.folder).join(script);
         let script = if own.is_file() { own } else { clients.join("sdk").join(script) };
         let mut command = Command::new(install::program(&client));

@@ -36,7 +36,7 @@ pub(crate) fn locked(
     for file in NPM_FILES.iter().chain([&REQUIREMENTS]) {
         wanted.push_str(&fs::read_to_string(sources.join(file)).unwrap_or_default());
     }
-    // Stages that run side by side can want the same.
+    // Stages that run in parallel may want the same packages.
     fs::create_dir_all(folder)?;
     let lock = File::create(folder.join("lock"))?;
     lock.lock()?;
@@ -82,10 +82,10 @@ fn from_npm(folder: &Path, rebuild: Option<&str>) -> Result<()> {
         npm.args(["--loglevel", "error", "--no-audit", "--no-fund"]);
         npm
     };
-    // Scripts of packages would fetch or build what is not needed here.
+    // Scripts of packages would fetch or build files that are not needed here.
     setup::run(npm().args(["ci", "--prefer-offline", "--ignore-scripts"]))?;
     if let Some(package) = rebuild {
-        // The headers of a Node from PyPI are beside it; without them npm would fetch some.
+        // A Node from PyPI has its headers beside it; without them, npm would fetch headers.
         if let Some(node) = node_from_pypi(folder) {
             setup::run(npm().args(["rebuild", package]).env("npm_config_nodedir", node))?;
         } else {

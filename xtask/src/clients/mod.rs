@@ -173,7 +173,7 @@ pub(crate) fn run_on(host: Host, protocol: Protocol, names: &[String]) -> Result
     let mut up: Option<Up> = None;
     for client in &chosen {
         if !up.as_ref().is_some_and(|up| up.serves(client)) {
-            // The old one goes first: two would share the machine.
+            // The old host ends first, so that two hosts do not share the machine.
             drop(up.take());
             up = Some(Up::start(host, protocol, client)?);
         }
@@ -236,7 +236,7 @@ pub(crate) fn local_model(children: &mut Children) -> Result<Url> {
     let folder = client.installed();
     let mut command = Command::new(install::program(&client));
     command.arg(client.sources().join("server.py")).arg(&folder);
-    // Its first start puts the model's file together, which takes a while.
+    // The first start assembles the model's file, which takes a while.
     let url = step("starting the local model", || {
         children.start_and_read_line("the local model", &mut command, &folder.join("server.log"))
     })?;
@@ -301,7 +301,7 @@ impl Outcome {
     /// Reads one line of the script's output. Returns true if it is the last line.
     fn read(&mut self, line: &str) -> bool {
         if let Some(version) = line.strip_prefix("version ") {
-            // The name may have spaces and digits (n8n); a version begins with a digit.
+            // A client's name may have spaces and digits (n8n); a version begins with a digit.
             let begins = |word: &&str| word.starts_with(|c: char| c.is_ascii_digit());
             let words: Vec<&str> = version.split(' ').skip_while(|word| !begins(word)).collect();
             self.version = words.join(" ");

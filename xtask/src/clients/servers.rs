@@ -135,7 +135,7 @@ impl Server {
         install::locked(&self.name, &sources.join(&self.folder), &own, None)?;
         let sdk = super::python_with_sdk()?;
         let mut children = Children::new(Stop::shared()?);
-        // Stages of one server can run side by side.
+        // Stages of one server can run in parallel, so each protocol has its own folder.
         let files = own.join("files").join(protocol.word());
         fs::create_dir_all(&files)?;
         let mut serve = Command::new(own.join("python/bin/python"));
@@ -149,7 +149,7 @@ impl Server {
         let hosts = if hosts.is_empty() { &self.hosts } else { hosts };
         for &host in hosts {
             println!("\n== {} behind {} in {protocol:?}", self.name, host.name());
-            // It ends before the next one starts; the server stays.
+            // The host ends before the next host starts; the model server stays.
             let mut in_front = Children::new(Stop::shared()?);
             let config = self.config(&address, protocol);
             let listen = run::start_complete(host, &Url::parse(&address)?, config, &mut in_front)?;

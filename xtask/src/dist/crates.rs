@@ -24,7 +24,7 @@ pub(crate) fn packages(folder: &Path) -> Result<Vec<PathBuf>> {
     fs::create_dir_all(folder)?;
     let published = published()?;
     forget(&published)?;
-    // What cargo compiled of earlier archives is forgotten with its folder.
+    // Output that cargo compiled from earlier archives is removed with its folder.
     let target = workspace::root().join("target/crates");
     workspace::emptied(&target)?;
     let mut cargo = workspace::cargo(["package", "--quiet", "--allow-dirty", "--target-dir"]);

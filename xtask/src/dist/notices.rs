@@ -51,7 +51,7 @@ fn texts(package: &Package) -> Result<Vec<String>> {
             found.push((name, String::from_utf8_lossy(&fs::read(entry.path())?).replace('\r', "")));
         }
     }
-    // The order of a folder is the file system's.
+    // The file system decides the order of a folder's files.
     found.sort();
     Ok(found.into_iter().map(|(_, text)| text).collect())
 }

@@ -71,7 +71,8 @@ fn manifest(name: &str, facts: &Facts) -> Map<String, Value> {
 }
 
 fn of_launcher(facts: &Facts) -> Map<String, Value> {
-    // All of them, whatever was built: npm leaves out what does not fit the machine.
+    // All platforms are listed, whatever was built: npm leaves out packages that do not fit the
+    // machine.
     let programs: Map<String, Value> =
         TARGETS.iter().map(|it| (name(it), facts.version.clone().into())).collect();
     let mut manifest = manifest("creole", facts);
@@ -88,7 +89,7 @@ fn of_target(target: &Target, facts: &Facts) -> Map<String, Value> {
     let cpus = if system == "win32" { json!(["x64", "arm64"]) } else { json!([cpu]) };
     manifest.insert("os".to_owned(), json!([system]));
     manifest.insert("cpu".to_owned(), cpus);
-    // Package managers that leave packages packed cannot start a program in one.
+    // Package managers that leave packages packed cannot start a program inside of a package.
     manifest.insert("preferUnplugged".to_owned(), true.into());
     manifest
 }

@@ -29,7 +29,7 @@ pub(crate) fn reproduce(options: &Options) -> Result<()> {
 
 /// Builds everything below a folder, and returns the checksums.
 fn again(options: &Options, scratch: &Path) -> Result<String> {
-    // Deeper than this one.
+    // The folder is deeper than that of this workspace.
     let root = scratch.join("in/another/folder");
     copy_sources(&root)?;
     let made = scratch.join("binaries");

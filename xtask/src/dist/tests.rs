@@ -10,7 +10,8 @@ fn deny() -> String {
     fs::read_to_string(workspace::root().join("deny.toml")).unwrap()
 }
 
-/// Whether one of the alternatives is allowed. Parentheses do not nest in our dependencies.
+/// Returns true if one of the alternatives is allowed. Parentheses do not nest in the licences of
+/// our dependencies.
 fn allowed(expression: &str, allow: &[String]) -> bool {
     let expression = expression.replace(" / ", " OR ").replace('/', " OR ");
     let terms = expression.replace(['(', ')'], "");

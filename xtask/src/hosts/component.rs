@@ -25,7 +25,7 @@ impl Prepared for Component {
     fn start(&self, plan: &Plan, children: &mut Children) -> Result<Started> {
         let log = plan.folder.join("wasmtime.log");
         let mut command = Command::new(&self.wasmtime);
-        // The pool of instances holds 333 requests, and then each gets 500.
+        // The pool of instances holds 333 requests, and further requests get 500.
         command.args(["serve", "-Scli", "-Opooling-allocator=n", "--addr"]);
         command.arg(plan.listen.to_string());
         // Without a value, Wasmtime takes the variable from its own environment: a secret must not

@@ -46,8 +46,8 @@ impl Prepared for Envoy {
         let log = plan.folder.join("envoy.log");
         let mut command = Command::new(&self.binary);
         command.arg("--config-path").arg(&rendered);
-        // Several runs on one machine must not share Envoy's hot restart area. Each worker has a VM
-        // of its own: two are enough to show what they share, and start quickly.
+        // Several runs on one machine must not share Envoy's hot restart area. Two workers, each
+        // with its own VM, are enough to show shared state, and start quickly.
         command.args(["--disable-hot-restart", "--concurrency", "2"]);
         command.args(["--log-level", "warning", "--component-log-level", "wasm:info,config:info"]);
         children.start("Envoy", &mut command, &log)?;
@@ -106,7 +106,7 @@ pub(crate) fn transport(upstream: &Url, authorities: &str) -> String {
         "typed_config": {
             "@type": format!("{TYPES}.tls.v3.UpstreamTlsContext"),
             "sni": upstream.host,
-            // A trusted authority alone says nothing about whose certificate it is.
+            // A trusted authority alone does not prove that the certificate is the upstream's.
             "auto_sni_san_validation": true,
             "common_tls_context": {"validation_context": trusted}
         }
@@ -130,7 +130,8 @@ fn render(template: &str, values: &[(&str, String)]) -> Result<String> {
     for (name, value) in values {
         rendered = rendered.replace(&format!("{{{{{name}}}}}"), value);
     }
-    // What is left of a placeholder; a value may have double braces of its own (nested JSON).
+    // Placeholders that are left over are errors; a value may have double braces of its own (nested
+    // JSON).
     let named = |rest: &str| {
         let name: String =
             rest.chars().take_while(|c| c.is_ascii_uppercase() || *c == '_').collect();

@@ -25,7 +25,8 @@ pub(super) fn prepare() -> Result<Worker> {
 
 impl Prepared for Worker {
     fn start(&self, plan: &Plan, children: &mut Children) -> Result<Started> {
-        // As other programs read it: an authority of one's own, such as a company's proxy.
+        // `SSL_CERT_FILE` may name a private authority, such as a company's proxy, as for other
+        // programs.
         let authorities = match std::env::var_os("SSL_CERT_FILE") {
             Some(path) => fs::read_to_string(&path)
                 .with_context(|| format!("SSL_CERT_FILE: {}", path.to_string_lossy()))?,

@@ -97,7 +97,7 @@ fn stage(name: &'static str, variables: &Variables, logs: &Path) -> (Outcome, St
     let processor = told.and_then(|told| told.strip_prefix(PROCESSOR)?.trim().parse().ok());
     let processor = processor.unwrap_or_default();
     let [passed, failed, ignored] = last.unwrap_or_default();
-    // A process that died counted nothing.
+    // A process that died counted nothing, so its stage counts as one failure.
     let failed = failed.max(u64::from(!good || last.is_none()));
     let good = failed == 0;
     let seconds = start.elapsed().as_secs_f64();
@@ -114,8 +114,8 @@ fn process(name: &str, variables: &Variables, log: &Path) -> Result<bool> {
         if let Some(status) = child.try_wait()? {
             return Ok(status.success());
         }
-        // Its commands have this limit, too; what it does itself, such as installing clients, has
-        // none.
+        // Each command of the stage has this limit, too. Other work, such as installing clients,
+        // has no limit.
         if start.elapsed() > LIMIT.saturating_mul(2) {
             child.kill()?;
             child.wait()?;

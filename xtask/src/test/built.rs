@@ -53,7 +53,7 @@ struct Artefacts {
 
 /// Builds and installs everything.
 pub(super) fn build() -> Result<Built> {
-    // Before anything else: what is built side by side must not add them at the same time.
+    // Targets are installed first, because the parallel builds must not add them at the same time.
     setup::targets(&build::targets())?;
     let (built, artefacts) = thread::scope(|scope| {
         let artefacts = scope.spawn(artefacts);
@@ -86,7 +86,7 @@ fn tests() -> Result<Built> {
 }
 
 fn artefacts() -> Result<Artefacts> {
-    // Stages that run side by side must find everything there.
+    // Stages that run in parallel must find everything installed.
     setup::python_with_yaml()?;
     setup::python_with_prometheus()?;
     Ok(Artefacts {

@@ -38,7 +38,7 @@ pub(super) fn lines(from: impl Read) -> impl Iterator<Item = io::Result<String>>
 /// Returns true if a line contains more than the name of a passed test.
 fn says_something(line: &str) -> bool {
     let passed = line.starts_with("test ") && line.ends_with(" ... ok") || line.starts_with("ok ");
-    // What the test harness prints around its tests.
+    // Lines that the test harness prints around its tests.
     let frame = line.is_empty()
         || line == "successes:"
         || line.starts_with("running ") && (line.ends_with(" tests") || line.ends_with(" test"));

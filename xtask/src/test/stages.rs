@@ -177,15 +177,15 @@ pub(super) fn stages_beside() -> Vec<Stage> {
             "chaos, component",
             Work::Own(|_, each| operate::chaos(Host::Component, CHAOS_SECONDS, each)),
         ),
-        // One property; the second tier has the rest.
+        // Only one property is tested; the second tier has the rest.
         ("evidence as wasm", Work::Cargo("test --lib --target wasm32-wasip1 evidence")),
         ("core as wasm", Work::Cargo("test --no-fail-fast --target wasm32-wasip1")),
         ("cost as wasm", Work::Cargo("test --package creole-cost --target wasm32-wasip1")),
-        // Of the libraries that others use. All packages at once would be compiled anew: what their
-        // tests alone depend on adds no features here.
+        // Only the examples of the published library are tested. All packages at once would be
+        // compiled anew, because dependencies of their tests add no features here.
         ("examples of core", Work::Cargo("test --doc")),
         ("pages of the API", Work::Cargo("doc --quiet --no-deps --workspace")),
-        // What is there for WebAssembly only.
+        // Code that exists for WebAssembly only.
         (
             "lints wasm",
             Work::Cargo(

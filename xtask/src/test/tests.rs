@@ -61,7 +61,8 @@ fn a_command_that_hangs_is_ended_and_one_that_leaves_the_pipe_open_is_not_waited
     }
 }
 
-/// The arguments of each `cargo xtask` in a text, up to what stands for the reader's own.
+/// Returns the arguments of each `cargo xtask` in a text, up to the placeholders for the reader's
+/// words.
 fn commands(text: &str) -> Vec<Vec<String>> {
     let is_own = |word: &String| {
         word.contains('…') || word.chars().all(|letter| letter.is_ascii_uppercase())
@@ -71,7 +72,7 @@ fn commands(text: &str) -> Vec<Vec<String>> {
     let arguments = lines.map(|line| {
         let mut words = Vec::new();
         for (at, part) in line.split('"').enumerate() {
-            // Every second part stands in quotes.
+            // Every second part is in quotes.
             match at % 2 {
                 0 => words.extend(part.split_whitespace().map(str::to_owned)),
                 _ => words.push(part.to_owned()),
@@ -82,12 +83,12 @@ fn commands(text: &str) -> Vec<Vec<String>> {
     arguments.filter(|words| !words.is_empty()).collect()
 }
 
-/// Why there is no such command.
+/// Returns the reason why `cargo xtask` has no such command; `None` if it has one.
 fn refusal(arguments: &[String]) -> Option<String> {
     use clap::Parser as _;
     use clap::error::ErrorKind::MissingRequiredArgument;
     match crate::Arguments::try_parse_from([&["cargo xtask".to_owned()], arguments].concat()) {
-        // The rest stands in the next line.
+        // The missing arguments are in the next line of the text.
         Err(error) if error.kind() == MissingRequiredArgument => None,
         Err(error) => Some(error.kind().to_string()),
         Ok(crate::Arguments { command: crate::Command::Test(options) }) => {

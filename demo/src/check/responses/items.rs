@@ -268,7 +268,7 @@ fn reasoning(
     };
     let Some(next) = next.filter(|next| next.is_answer) else { return without() };
     match &sealed.call_id {
-        // Servers tell what they searched before they say what they found.
+        // Items of the server's searches may come between the reasoning and its message.
         None if next.kind == "reasoning" => without(),
         None => Ok(()),
         Some(_) => {

@@ -79,7 +79,8 @@ fn tool<'a>(tool: &'a Value, path: &str) -> Result<Option<&'a str>, Refusal> {
     if OF_THE_SERVER.contains(&kind) {
         return only(tool, path, known).map(|()| None);
     }
-    // Before what is unknown: `function: {…}` of Chat Completions has its name elsewhere.
+    // The name is checked before unknown fields, because a Chat Completions tool has its name in
+    // `function: {…}`.
     let name = needed(tool, path, "name")?;
     only(tool, path, known)?;
     function_name(name, &member(path, "name"))?;
@@ -95,7 +96,7 @@ fn function(tool: &Fields, name: &str, path: &str) -> Checked {
     let at = member(path, "parameters");
     let parameters = tool.get("parameters");
     function_schema(parameters, name, &at)?;
-    // Where nothing is said it is strict.
+    // A function without `strict` is strict.
     if tool.get("strict") == Some(&Value::Bool(false)) {
         return Ok(());
     }

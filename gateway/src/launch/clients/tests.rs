@@ -51,7 +51,7 @@ fn claude_code_gets_the_window_and_answers_that_fit_into_it() {
     assert_eq!(told(Some(200_000), Some(8192)), (Some(200_000), Some(8192), 0));
     assert_eq!(told(Some(200_000), Some(64_000)), (Some(200_000), None, 0));
     assert_eq!(told(Some(40_960), None), (Some(40_960), Some(5120), 0));
-    // Too small, or not known: the person has to know it.
+    // The user must know that the context window is too small, or unknown.
     assert_eq!(told(Some(4096), None), (Some(4096), Some(1024), 1));
     assert_eq!(told(None, None), (None, None, 1));
 }

@@ -45,7 +45,7 @@ fn the_speed_of_a_stream_counts_from_its_first_content() {
     assert_eq!((figures.input_tokens, figures.speed), (100, Some(100.0)));
     let figures = Figures::of(&request, &report(false), 3_000);
     assert_eq!(figures.speed, Some(50.0));
-    // The demo model, or a proxy that kept everything until the end.
+    // The demo model, or a proxy that keeps everything until the end, gives no speed.
     assert_eq!(Figures::of(&request, &report(true), 1_505).speed, None);
 }
 

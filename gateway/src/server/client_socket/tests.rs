@@ -41,7 +41,7 @@ async fn heads_that_are_not_complete_share_the_budget() {
         }
     }
     assert_eq!(refused, 16, "a megabyte but its reserve has room for 24");
-    // A request has come: its head is counted there.
+    // The connection now has a request, with which its head is counted.
     let (client, socket) = &mut sockets[0];
     let _request = socket.client.begin();
     client.write_all(b"a").await.unwrap();
@@ -73,7 +73,7 @@ async fn an_idle_client_that_answers_pings_holds_nothing() {
 #[tokio::test]
 async fn a_body_that_comes_with_its_head_does_not_count_as_one() {
     let budget = Budget::new(256 << 20);
-    // Strangers leave nothing.
+    // Unauthenticated requests use up all memory that they may have.
     let begin = |owner| budget.begin_stranger(creole::Owner::of_connection(owner), Arc::default());
     let mut strangers: Vec<_> = (100..1500).map(begin).collect();
     strangers.iter_mut().for_each(|one| while one.grow(16 << 10) {});
@@ -97,7 +97,7 @@ async fn a_body_that_comes_with_its_head_does_not_count_as_one() {
     for _ in 0..100 {
         tokio::task::yield_now().await;
     }
-    // All of it is there now.
+    // The whole request has been written now.
     let socket = tokio::io::join(ClientSocket::new(read, connection, budget, 128 << 10), write);
     let builder = workers::builder();
     tokio::spawn(builder.serve_connection(TokioIo::new(socket), service).into_owned());

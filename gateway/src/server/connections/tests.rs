@@ -49,7 +49,7 @@ async fn a_newcomer_has_time_for_its_head_where_one_client_keeps_all_places() {
     let bare: Vec<_> = (0..4).map(|_| open()).collect();
     assert!(!is_closed(&newcomer) && idle[..5].iter().all(|client| is_closed(client)));
     drop(begin(&newcomer));
-    // Bare connects beyond the part of strangers close each other.
+    // Connections without requests, beyond the part of strangers, close each other.
     let more: Vec<_> = (0..20).map(|_| open()).collect();
     assert!(bare.iter().chain(&more[..14]).all(|client| is_closed(client)));
     let is_kept = |client: &Arc<Client>| !is_closed(client);
@@ -105,7 +105,7 @@ async fn refused_and_idle_connections_go_before_uploads() {
     drop(begin_until(&refused, Stage::Begun));
     let refused_request = begin_until(&waiting, Stage::Begun);
     let mut requests = Vec::new();
-    // One of the two strangers is too many.
+    // Two strangers are one more than the limit for strangers.
     for gone in [&refused, &idle, &waiting] {
         assert!(!is_closed(gone));
         requests.push(begin(&open()));
@@ -132,7 +132,7 @@ async fn small_answers_of_a_connection_are_its_own_and_others_count() {
     };
     let mut other = budget.begin(Owner::of_connection(9), Arc::default());
     other.complete();
-    // All but the reserve.
+    // Takes all memory but the reserve.
     let mut fits = |left: usize| other.set(MAX / 16 * 15 - left);
     let small: Vec<_> = (0..SMALL_ANSWERS_MAX).map(|_| answer(&client, 4096).unwrap()).collect();
     assert!(fits(0) && fits(1 << 20));
@@ -140,7 +140,7 @@ async fn small_answers_of_a_connection_are_its_own_and_others_count() {
     let _large = answer(&kept, 100_000).unwrap();
     assert!(!fits(100_000 + 10 * 4096) && fits(100_000 + 11 * 4096 + 4096));
     assert!(answer(&client, 200 << 20).is_none(), "there is not so much");
-    // Others get what nobody reads, after a while.
+    // Memory of unread answers goes to other requests after a while.
     tokio::time::advance(Duration::from_secs(3)).await;
     assert!(!is_closed(&client) && fits(0) && is_closed(&client) && is_closed(&kept));
     drop((small, more));
@@ -170,7 +170,7 @@ async fn a_connection_that_has_got_a_request_is_not_closed() {
     let connections = Connections::new(1);
     let first = connections.client().unwrap();
     let _second = connections.client().unwrap();
-    // It was told to go, and its request was already there.
+    // The connection was asked to close, but its request had already come.
     let request = begin(&first);
     assert!(!is_closed(&first));
     drop(request);
@@ -198,7 +198,7 @@ async fn a_connection_without_a_request_is_not_kept() {
     };
     let (request, reason) = tokio::join!(request, silent.ended());
     assert_eq!((reason, since.elapsed()), ("no request came", LOOK_INTERVAL));
-    // An upstream may take long, and the next request too.
+    // An upstream may take long, and the client's next request may too.
     let waits = || tokio::time::timeout(Duration::from_secs(1000), late.ended());
     assert!(waits().await.is_err());
     drop(request);

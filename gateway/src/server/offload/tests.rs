@@ -47,7 +47,7 @@ async fn large_bodies_take_turns_and_hold_up_no_other() {
     while begun.load(Ordering::SeqCst) == 0 {
         tokio::task::yield_now().await;
     }
-    // Nobody waits for those any more, and still each has its turn alone.
+    // The caller of this job does not wait any more, and the job still runs alone.
     large[1].abort();
     let _ = thread(&translations, 1 << 20).await;
     assert!(begun.load(Ordering::SeqCst) < 6, "it waited for all of them");

@@ -82,12 +82,12 @@ fn everywhere(allowed: &[&str]) -> Callers {
 fn an_address_that_others_reach_has_names_of_its_own() {
     let sent = [("host", "ai.example.com")];
     assert_eq!(refused(&everywhere(&[]), &sent), None);
-    // As in a container that is published on a loopback address.
+    // A container that is published on a loopback address allows only `localhost`.
     assert_eq!(refused(&everywhere(&["localhost"]), &sent), Some(FOREIGN_HOST));
     assert_eq!(refused(&everywhere(&["ai.example.com"]), &sent), None);
 }
 
-/// As the container's command has it: `--allow-host localhost`.
+/// Returns the check for the container's command, which has `--allow-host localhost`.
 fn container(has_keys: bool) -> Callers {
     Callers::new(SocketAddr::from(([0, 0, 0, 0], 8787)), &["localhost".to_owned()], has_keys)
 }
@@ -123,7 +123,7 @@ fn pages_of_other_hosts_are_refused_on_every_address() {
             assert_eq!(refused(&callers, &sent), Some(FOREIGN_ORIGIN), "{callers:?} {origin}");
         }
     }
-    // Its name points here.
+    // The name of the foreign host points to this machine.
     let sent = [("host", "evil.example:8787"), ("origin", "http://evil.example:8787")];
     assert_eq!(refused(&everywhere(&[]), &sent), Some(FOREIGN_ORIGIN));
     let sent = [("host", "ai.example.com"), ("origin", "https://ai.example.com")];
@@ -148,7 +148,7 @@ fn a_page_that_sends_no_origin_is_known_by_its_site() {
         }
         let sent = [("host", "127.0.0.1:8787"), ("sec-fetch-site", "none")];
         assert_eq!(refused(&callers, &sent), None);
-        // A page of this machine says which one it is.
+        // A page of this machine names its own origin.
         let sent = [
             ("host", "127.0.0.1:8787"),
             ("origin", "http://localhost:3000"),

@@ -17,7 +17,7 @@ use creole::Owner;
 
 use crate::server::budget::Budget;
 
-/// Sends each piece after so many seconds, and ends.
+/// Body that sends each piece after a number of seconds, and ends.
 struct Sent<I> {
     pieces: I,
     next: Option<(Pin<Box<Sleep>>, usize)>,
@@ -44,7 +44,7 @@ impl<I: Iterator<Item = (u64, usize)> + Unpin> Body for Sent<I> {
     }
 }
 
-/// What a body comes to, and after how many seconds.
+/// Collects a body. Returns the seconds until the end, and the body's size or the failure.
 async fn read_all(
     pieces: impl Iterator<Item = (u64, usize)> + Unpin,
 ) -> (u64, Result<usize, Failure>) {
@@ -55,7 +55,8 @@ async fn read_all(
     (since.elapsed().as_secs(), collected.map(|body| body.len()))
 }
 
-/// How long a body is read that comes so, without end.
+/// Returns the seconds until an endless body fails, with `first` bytes and then `then` bytes each
+/// `seconds` seconds.
 async fn read(first: usize, then: usize, seconds: u64) -> u64 {
     let pieces = iter::once((0, first)).chain(iter::repeat((seconds, then)));
     let (read, collected) = read_all(pieces).await;
@@ -73,7 +74,7 @@ async fn a_large_body_that_trickles_is_given_up_within_a_minute() {
 
 #[tokio::test(start_paused = true)]
 async fn the_end_of_a_large_body_has_the_rate_of_the_rest() {
-    // Less is missing than comes in ten seconds.
+    // Fewer bytes are missing than come in ten seconds at the minimum rate.
     let read = read(32 * (1 << 20) - 70_000, 1, 5).await;
     assert_eq!(read, 30);
 }
@@ -92,10 +93,10 @@ async fn a_body_that_pauses_is_given_up() {
 
 #[tokio::test(start_paused = true)]
 async fn an_upload_that_stalls_now_and_then_is_read_to_its_end() {
-    // Each second 100 kB, and each tenth of them after a pause.
+    // Each piece of 100 kB comes after a second, and each tenth piece after a pause.
     let pieces = (0..50).map(|index| (if index % 10 == 5 { 28 } else { 1 }, 100_000));
     assert_eq!(read_all(pieces).await, (45 + 5 * 28, Ok(5_000_000)));
-    // The last of it comes in small pieces, at the rate and after a pause.
+    // The last bytes come in small pieces, at the minimum rate and after a pause.
     let tail = iter::repeat_n((1, 8000), 5).chain([(25, 10_000), (1, 8000), (1, 8000)]);
     let pieces = iter::once((0, 3_000_000)).chain(tail);
     assert_eq!(read_all(pieces).await, (32, Ok(3_066_000)));

@@ -43,7 +43,7 @@ pub(crate) fn gateway(address: SocketAddr, load: Load) -> Gateway {
 #[tokio::test(start_paused = true)]
 async fn a_request_goes_by_the_systems_clock_as_it_is_when_it_comes() {
     let gateway = gateway(SocketAddr::from(([127, 0, 0, 1], 1)), Load::default());
-    // The two clocks move apart, as after sleep or when the time is set.
+    // The monotonic and the system clock move apart, as after sleep or when the time is set.
     tokio::time::advance(Duration::from_secs(3600)).await;
     let live = gateway.begin("GET", "/");
     let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as u64;
@@ -69,7 +69,7 @@ fn with_keys(budget_max: usize, upstream: SocketAddr) -> Arc<Gateway> {
 
 const NOWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 1);
 
-/// Serves a connection, and returns its client's side.
+/// Serves a connection, and returns the client's end of it.
 fn serve(gateway: &Arc<Gateway>, place: &Arc<Client>, buffered: usize) -> DuplexStream {
     let (near, far) = tokio::io::duplex(buffered);
     let (read, write) = tokio::io::split(far);
@@ -84,7 +84,7 @@ fn serve(gateway: &Arc<Gateway>, place: &Arc<Client>, buffered: usize) -> Duplex
     near
 }
 
-/// A connection of HTTP/2 whose client lets no byte of an answer's body come.
+/// HTTP/2 connection whose client accepts no byte of an answer's body.
 struct Unread {
     sender: http2::SendRequest<Full<Bytes>>,
     connections: Arc<Connections>,
@@ -109,7 +109,7 @@ impl Unread {
         Self { sender, connections, place, budget: Arc::clone(&gateway.budget) }
     }
 
-    /// Asks, and returns the answer's status and its body, of which nothing has come.
+    /// Sends a request, and returns the answer's head with a body of which nothing has come.
     async fn ask(&mut self, request: hyper::http::request::Builder) -> Response<Incoming> {
         let request = request.body(Full::default()).unwrap();
         self.sender.send_request(request).await.unwrap()
@@ -153,11 +153,11 @@ async fn refusals_that_nobody_reads_count_and_where_there_is_no_memory_streams_a
         unread.push(answer);
     }
     let begin = |number| client.budget.begin(Owner::of_connection(number), Arc::default());
-    // A stranger gets what is free, and no refusal gives way to it.
+    // An unauthenticated request gets only free memory, and no refusal gives way to this request.
     let mut other = client.budget.begin_stranger(Owner::of_connection(1000), Arc::default());
     let counted = (MAX / 16 * 15) - 100 * 4096;
     assert!(!other.set(counted) && other.set(counted - 100 * 4096));
-    // Others leave nothing.
+    // Other requests use up all memory.
     let mut others: Vec<_> = (1001..1400).map(begin).collect();
     for other in &mut others {
         other.complete();
@@ -182,7 +182,7 @@ async fn an_answer_of_an_exchange_is_held_until_it_is_read() {
         unread.push(answer);
     }
     let mut other = client.budget.begin(Owner::of_connection(1000), Arc::default());
-    // The last sixteenth is for small requests.
+    // The last sixteenth of the budget is for small requests.
     let most = 15 << 20;
     let size = client.budget.exchange() / 4;
     assert!(!other.set(most - 49 * size) && other.set(most - 50 * 2 * size));
@@ -214,7 +214,7 @@ async fn a_passed_request_with_its_whole_body_keeps_its_place() {
     let upstream = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let gateway = with_keys(16 << 20, upstream.local_addr().unwrap());
     let mut client = Unread::connect_to(&gateway).await;
-    // Its body is collected.
+    // The body of the next request is collected, because all permits to pass bodies are taken.
     let _passing = client.place.passing.try_acquire_many(PASSING_MAX as u32).unwrap();
     let request = asked("POST", "/v1/files", KEY).body(Full::from("a file")).unwrap();
     let _answer = tokio::spawn(client.sender.send_request(request));

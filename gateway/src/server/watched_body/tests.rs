@@ -19,8 +19,8 @@ use crate::server::connections::{Client, Connections, Stage};
 /// Bytes of an answer: some pieces of it.
 const ANSWER_BYTES: usize = 200_000;
 
-/// Returns an answer over HTTP/2, of which the client lets one piece come at a time, and the
-/// connection's place.
+/// Returns an HTTP/2 answer whose client lets one piece come at a time, with its connection and all
+/// connections.
 async fn answer() -> (Response<hyper::body::Incoming>, Arc<Client>, Arc<Connections>) {
     let connections = Connections::new(1);
     let place = connections.client().unwrap();

@@ -27,7 +27,7 @@ async fn an_idle_connection_is_kept_for_longer_than_load_balancers_keep_theirs()
         tokio::time::sleep(Duration::from_secs(1)).await;
         client.read_buf(&mut Vec::with_capacity(4096)).await.unwrap();
     }
-    // One that sends a piece of a head now and then is not kept.
+    // A client that sends a piece of a head now and then is not kept.
     client.write_all(b"GET /").await.unwrap();
     tokio::time::sleep(Duration::from_secs(60)).await;
     client.write_all(b" HTTP").await.unwrap();
@@ -36,7 +36,7 @@ async fn an_idle_connection_is_kept_for_longer_than_load_balancers_keep_theirs()
     assert!(since.elapsed() <= Duration::from_secs(31), "{:?}", since.elapsed());
 }
 
-/// Accepts clients of its own for two workers.
+/// Listener that passes its own clients to two workers.
 struct Door {
     listener: TcpListener,
     workers: Workers,
@@ -56,7 +56,7 @@ impl Door {
         Self { listener, workers, connections: GracefulShutdown::new(), clients }
     }
 
-    /// A client that has asked for something and has its answer.
+    /// Connects a client, and returns its connection after the first answer.
     async fn client(&self) -> TcpStream {
         let mut client = TcpStream::connect(self.listener.local_addr().unwrap()).await.unwrap();
         let (stream, _) = self.listener.accept().await.unwrap();
@@ -69,7 +69,7 @@ impl Door {
         client
     }
 
-    /// What each worker has to do, once it is this.
+    /// Returns the load of each worker, after waiting until the loads are as wanted.
     async fn loads(&self, wanted: [usize; 2]) -> Vec<usize> {
         let loads = || self.workers.all.iter().map(|worker| worker.load.now()).collect();
         for _ in 0..1000 {
@@ -90,7 +90,7 @@ async fn a_connection_goes_to_the_worker_that_has_least_to_do() {
         clients.push(door.client().await);
     }
     assert_eq!(door.loads([2, 2]).await, [2, 2]);
-    // The second and the fourth are those of the second worker.
+    // The second and the fourth client belong to the second worker.
     clients.remove(3);
     clients.remove(1);
     assert_eq!(door.loads([2, 0]).await, [2, 0]);

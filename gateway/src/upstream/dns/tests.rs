@@ -18,7 +18,7 @@ async fn a_name_that_hangs_takes_one_thread_however_many_wait_for_it() {
     let mut quick = names.look_up("quick.test");
     quick.wait_for(Option::is_some).await.unwrap();
     assert_eq!(BEGUN.load(Ordering::SeqCst), 1);
-    // Time stands still for the thread alone.
+    // Paused time does not stop the thread of the look-up.
     tokio::time::pause();
     for slow in slow {
         assert_eq!(found(slow, false).await.unwrap_err().kind(), io::ErrorKind::TimedOut);

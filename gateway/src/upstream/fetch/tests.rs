@@ -70,7 +70,7 @@ async fn a_server_that_the_operator_names_may_be_private_and_its_redirection_is_
         assert_eq!(sent.status(), 302);
     }
     assert!(count.load(Ordering::SeqCst) > 0);
-    // A connection that is kept is no way there, either.
+    // A kept connection to this address is not used, either.
     let sent = web.send(call(format!("http://localhost:{port}/"), false)).await;
     assert!(matches!(sent, Err(Failure::Unreachable(_))));
 }

@@ -11,7 +11,7 @@ use http_body_util::BodyExt as _;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep};
 
-/// Body that gives pieces, each after so many seconds, and ends.
+/// Body that gives each piece after a number of seconds, and ends.
 struct Pieces<I: Iterator> {
     pieces: iter::Peekable<I>,
     timer: Option<Pin<Box<Sleep>>>,
@@ -79,7 +79,7 @@ async fn time_in_which_the_upstream_takes_nothing_is_not_the_clients() {
     let (mut body, mut whole) = paced(iter::repeat_n((1, 100_000), 10));
     for taken in 1..=10 {
         assert!(whole.try_recv() == Err(oneshot::error::TryRecvError::Empty), "{taken}");
-        // Before the first one, it is connected.
+        // The time before the first piece is the time to connect.
         sleep(Duration::from_secs(1000)).await;
         assert!(body.frame().await.unwrap().is_ok(), "{taken}");
     }

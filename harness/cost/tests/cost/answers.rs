@@ -20,7 +20,7 @@ fn answer(stream: bool, settings: &Settings) -> Answer {
 /// caches. Work that is not linear costs hundreds of times as much.
 const RATIO_MAX: f64 = 2.5;
 
-/// Nanoseconds for each byte of a stream that comes in pieces of 64 bytes, several times over.
+/// Returns the nanoseconds for each byte of a stream in pieces of 64 bytes, over several runs.
 fn cost(stream: &str, profile: &Profile) -> f64 {
     let settings = Settings::default();
     let runs = BYTES_MIN.div_ceil(stream.len());
@@ -96,7 +96,8 @@ fn in_events(total: usize, size: usize, event: impl Fn(&str) -> String) -> Strin
 
 /// Size of the largest event that is allowed; smaller in a slow build, where the same must hold.
 const LARGE: usize = if cfg!(debug_assertions) { 1 << 20 } else { 8 << 20 };
-/// The first event of that size finds no buffer that is large enough; it is the others that count.
+/// Number of large events. The first event finds no buffer that is large enough; the later events
+/// count.
 const EVENTS: usize = 4;
 const SMALL: usize = 8 << 10;
 /// Size of the text in a large event, which leaves room for the event's other members.
@@ -338,8 +339,8 @@ fn what_is_not_decided_costs_as_much_a_byte_in_many_fragments() {
     }
 }
 
-/// Feeds what `next` gives, for as long as the answer takes it, up to 24 MB; gives the most memory
-/// that was held on the way.
+/// Feeds an answer with the pieces of `next` until the answer fails, or up to 24 MB. Returns the
+/// maximum number of bytes held on the way.
 fn most_held(stream: bool, limit: usize, next: impl Fn(usize) -> String) -> usize {
     let settings = Settings {
         event_bytes_max: limit,
@@ -472,7 +473,8 @@ fn memory_stays_within_the_limits_whatever_comes() {
     for (what, feed) in &feeds {
         for stream in [true, false] {
             let most = most_held(stream, LIMIT, feed);
-            // Three limits of that size, buffers that double, and what is written at once.
+            // The bound covers three limits of this size, buffers that double, and output written
+            // at once.
             assert!(most < 8 * LIMIT, "{what} (stream: {stream}): {most} bytes");
         }
     }

@@ -13,7 +13,7 @@ const RATIO_MAX: f64 = 4.0;
 const REQUEST: &[u8] =
     br#"{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"a"}]}"#;
 
-/// Nanoseconds for each byte of a response that comes in pieces of 64 bytes, several times over.
+/// Returns the nanoseconds for each byte of a response in pieces of 64 bytes, over several runs.
 fn cost(config: &Arc<Config>, status: u16, body: &str) -> f64 {
     let runs = BYTES_MIN.div_ceil(body.len());
     let headers = [("x-api-key".to_owned(), "k".to_owned())];

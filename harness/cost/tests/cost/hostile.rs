@@ -1,4 +1,4 @@
-//! Requests that are long in one way, as nobody sends them who means well: so many of something.
+//! Hostile requests: each has a large number of one kind of part.
 
 use serde_json::{Map, Value, json};
 
@@ -72,13 +72,13 @@ fn object(members: impl IntoIterator<Item = (String, Value)>) -> Value {
     Value::Object(Map::from_iter(members))
 }
 
-/// Changes of the tools in the middle, and the user's next words.
+/// Returns a request with changes of the tools in the middle, and the user's next words.
 fn changes(tools: Vec<Value>, changes: Vec<Value>) -> Value {
     request(tools, vec![user(vec![text("b")]), said("system", changes), user(vec![text("c")])])
 }
 
-/// A tool with a long list of values below so many choices, and one fault, for which all of it is
-/// written again.
+/// Returns a request with a tool that has a long list of values below `depth` choices, and one
+/// fault, for which the whole schema is written again.
 pub(crate) fn choices_around_a_long_list(depth: usize) -> Value {
     let values = json!({"enum": each(4_000, |at| json!(format!("v{at}"))), "default": false});
     let chain = |list: &str| {
@@ -91,7 +91,7 @@ pub(crate) fn choices_around_a_long_list(depth: usize) -> Value {
 
 const DONE: usize = 9_999_999;
 
-/// The last call and its result.
+/// Returns the last call and its result.
 fn last(input: Value, said: &str) -> [Value; 2] {
     [assistant(vec![call(DONE, "w", input)]), user(vec![result(DONE, said)])]
 }

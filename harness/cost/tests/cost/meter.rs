@@ -1,4 +1,4 @@
-//! Counts bytes and processor time, of this thread alone.
+//! Counters of bytes and processor time, for the current thread alone.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -19,7 +19,7 @@ thread_local! {
 }
 
 fn count(bytes: isize) {
-    // Threads allocate while they end, when there is nothing to count in any more.
+    // Threads allocate while they end, when the counters are already gone.
     let _ = HELD.try_with(|held| {
         held.set(held.get() + bytes);
         let _ = MOST.try_with(|most| most.set(most.get().max(held.get())));
@@ -38,7 +38,7 @@ unsafe impl GlobalAlloc for Counting {
         unsafe { System.dealloc(pointer, layout) }
     }
 
-    // Without it, a buffer that grows would be copied each time, where the system moves pages.
+    // Without this method, a buffer that grows would be copied, where the system moves pages.
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         count(size as isize - layout.size() as isize);
         unsafe { System.realloc(pointer, layout, size) }
@@ -48,7 +48,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// The most bytes that `work` held on its way, beside what was held before.
+/// Returns the maximum number of bytes that `work` held at one time, besides bytes held before.
 pub(crate) fn most_held_by(work: impl FnOnce()) -> usize {
     let before = HELD.get();
     MOST.set(before);
@@ -63,15 +63,15 @@ pub(crate) const BYTES_MIN: usize = if cfg!(debug_assertions) { 512 << 10 } else
 /// day, which also holds what other processes took.
 const RUNS_MAX: usize = if cfg!(target_family = "wasm") { 60 } else { 12 };
 
-/// The nanoseconds that `work` took of the processor.
+/// Returns the processor time of `work` in nanoseconds.
 pub(crate) fn processor_time_of(work: impl FnOnce()) -> u64 {
     let start = Clock::now();
     work();
     start.elapsed().as_nanos() as u64
 }
 
-/// Compares the best of some runs each, in turns: anything may disturb a run, nothing makes it too
-/// fast. Both give nanoseconds for a byte.
+/// Compares the best of several runs of `small` and `large`, made in turns, because a disturbance
+/// can only make a run slower. Both return nanoseconds for each byte.
 #[track_caller]
 pub(crate) fn assert_ratio(
     what: &str,
@@ -81,7 +81,7 @@ pub(crate) fn assert_ratio(
 ) {
     let (mut best_small, mut best_large) = (f64::MAX, f64::MAX);
     for _ in 0..RUNS_MAX {
-        // Less than a step of the clock is no measurement.
+        // A time of 0 is less than a step of the clock, and no measurement.
         best_small =
             Some(small()).filter(|it| *it > 0.0).map_or(best_small, |it| it.min(best_small));
         best_large =

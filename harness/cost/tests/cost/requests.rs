@@ -12,8 +12,8 @@ use crate::meter::{BYTES_MIN, assert_ratio, most_held_by, processor_time_of};
 const FEW: usize = 120;
 const MANY: usize = 4_800; // two calls each are within the limits
 
-/// A byte of a request with many may cost so many times as much as one of a request with few. What
-/// is not linear costs up to fifty times as much.
+/// Maximum ratio of the costs of a byte in requests with many and with few parts. Work that is not
+/// linear costs up to fifty times as much.
 const RATIO_MAX: f64 = 4.0;
 
 /// Maximum number of bytes held for each byte of a request: all its parts are small, and buffers
@@ -57,7 +57,7 @@ fn configs() -> Vec<(&'static str, Arc<Config>)> {
     CONFIGS.iter().map(|(name, json)| (*name, read(json))).collect()
 }
 
-/// The size of the upstream's request; nothing where the client's is refused.
+/// Returns the size of the upstream's request; `None` if the client's request is refused.
 fn translate(config: &Arc<Config>, body: &[u8]) -> Option<usize> {
     let mut exchange = Exchange::new(Arc::clone(config), 7, HostCan::default());
     let headers = [("x-api-key".to_owned(), "k".to_owned())];
@@ -67,7 +67,7 @@ fn translate(config: &Arc<Config>, body: &[u8]) -> Option<usize> {
     exchange.poll_call(0).map(|call| call.body.len())
 }
 
-/// Nanoseconds for each byte.
+/// Returns the nanoseconds for each byte of a request.
 fn cost(config: &Arc<Config>, body: &[u8]) -> f64 {
     let runs = BYTES_MIN.div_ceil(body.len());
     let time = processor_time_of(|| {
@@ -115,7 +115,7 @@ fn what_is_held_and_sent_is_not_many_times_a_request() {
         for (name, config) in &configs {
             let mut sent = None;
             let held = most_held_by(|| sent = translate(config, body.as_bytes()));
-            // A refusal is cheap, and would hide what it costs where it is not refused.
+            // A refusal is cheap, and would hide the cost of requests that are not refused.
             assert!(sent.is_some() || *name != "default", "{what} ({name}): refused");
             let sent = sent.unwrap_or_default();
             println!(

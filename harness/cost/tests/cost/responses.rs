@@ -9,7 +9,7 @@ use creole::protocols;
 
 use crate::meter::{BYTES_MIN, assert_ratio, most_held_by, processor_time_of};
 
-/// See `answers::RATIO_MAX`.
+/// Maximum ratio of the costs of a byte in large and small events: see `answers::RATIO_MAX`.
 const RATIO_MAX: f64 = 2.5;
 
 fn answer(stream: bool, settings: &Settings) -> Answer {
@@ -36,12 +36,12 @@ fn read(stream: &str, piece: usize) -> Result<usize, Error> {
     Ok(written + out.len())
 }
 
-/// Nanoseconds for each byte of a stream that comes in pieces of 64 bytes, several times over.
+/// Returns the nanoseconds for each byte of a stream in pieces of 64 bytes, over several runs.
 fn cost(stream: &str) -> f64 {
     let runs = BYTES_MIN.div_ceil(stream.len());
     let time = processor_time_of(|| {
         for _ in 0..runs {
-            // What is too much is refused, in as little time.
+            // A stream above a limit is refused, in as little time.
             drop(read(stream, 64));
         }
     });
@@ -133,7 +133,7 @@ fn input(raw: &str) -> String {
     )
 }
 
-/// A call whose input is what stands in these events.
+/// Returns a call whose input is the text in these events.
 fn input_of(events: &str) -> String {
     let quoted = |raw: &str| input(raw).replace('\'', "\\\"");
     added(0, &call(0, "")) + &quoted("{'a':'") + events + &quoted("'}") + &end("")
@@ -150,7 +150,7 @@ fn a_large_event_in_pieces_of_64_bytes_costs_about_as_much_a_byte_as_a_small_one
     };
     let body = |size| in_events(TEXT, size, thought) + &end("");
     assert_linear("reasoning", &body(SMALL), &body(TEXT));
-    // All of it once more, in the item and at the end.
+    // The text comes once more in the item, and at the end.
     let again = |size: usize| {
         let words = "All work and no play. ".repeat(size / 22);
         let item = format!(

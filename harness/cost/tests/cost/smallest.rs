@@ -1,9 +1,9 @@
-//! Bodies that are full of the smallest things, made from the decisions about each field
+//! Bodies that are full of the smallest elements, made from the decisions about each field
 //! (`tests/spec`).
 //!
-//! A hole is a place in a body where an array or an object stands. Each is filled with many of one
-//! element: the empty values, objects of one member, and valid elements of the type that belongs
-//! there. So a field that is added to the decisions is tried without a word here.
+//! A hole is a place in a body for an array or an object. Each hole is filled with many copies of
+//! one element: the empty values, objects of one member, and valid elements of the hole's type. So
+//! a field that is added to the decisions is tested without a change here.
 
 use std::collections::BTreeSet;
 
@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 use crate::place;
 use crate::spec::{Field, Spec, Step};
 
-/// A body with a place to fill.
+/// Body with a place to fill.
 pub(crate) struct Hole {
-    /// `Type.field`
+    /// Name of the place: `Type.field`.
     pub(crate) name: String,
     before: String,
     after: String,
@@ -29,16 +29,16 @@ pub(crate) enum Filling {
     Members(String),
 }
 
-/// Stands for what the hole is filled with.
+/// Placeholder in a body for the filling of its hole.
 const HOLE: &str = "@HOLE";
 
-/// Stands for the number of an element.
+/// Placeholder in a filling for the number of the copy.
 const NUMBER: &str = "@N";
 
 /// Elements that are of no type.
 const TINY: [&str; 7] = ["{}", "[]", "null", "0", "\"\"", "\"a\"", "{\"a\":0}"];
 
-/// Members of an object that nobody knows.
+/// Members of an object with unknown names.
 const MEMBERS: [&str; 4] = ["\"a\":0", "\"@N\":0", "\"@N\":\"a\"", "\"@N\":{}"];
 
 impl Filling {
@@ -50,7 +50,7 @@ impl Filling {
 }
 
 impl Hole {
-    /// Finds the hole in `body`. Returns `None` if the hole was lost on the way there.
+    /// Splits `body` at its hole. Returns `None` if `body` has no hole.
     fn new(name: String, body: &Value) -> Option<Self> {
         let text = body.to_string();
         let (before, after) = text.split_once(&format!("\"{HOLE}\""))?;
@@ -67,7 +67,7 @@ impl Hole {
         &self.fillings
     }
 
-    /// A body of about so many bytes.
+    /// Returns a body of about `bytes` bytes, with the hole filled.
     pub(crate) fn body(&self, filling: &Filling, bytes: usize) -> String {
         let (open, close) = match filling {
             Filling::Elements(_) => ('[', ']'),
@@ -96,7 +96,8 @@ impl Hole {
     }
 }
 
-/// The holes of all types that can be reached from `root`. `settle` makes a whole body around one.
+/// Returns the holes of all types that can be reached from `root`. `settle` makes a whole body
+/// around a hole.
 pub(crate) fn holes(
     spec: &Spec,
     root: &str,
@@ -118,7 +119,7 @@ pub(crate) fn holes(
             let hole = Hole::new(format!("{name}.{field}"), &settle(body.clone()))
                 .or_else(|| Hole::new(format!("{name}.{field}"), &body));
             let Some(hole) = hole else { panic!("{name}.{field}: no place") };
-            // Versions of one type differ in a word.
+            // Bodies that differ only in the version of a type count as equal.
             let fillings: BTreeSet<_> = fillings
                 .into_iter()
                 .filter(|filling| seen.insert((shape(&hole.before), filling.clone())))
@@ -131,7 +132,7 @@ pub(crate) fn holes(
     holes
 }
 
-/// A body up to its hole without the versions of its types.
+/// Returns the part of a body before its hole, without the versions of its types.
 fn shape(before: &str) -> String {
     let parts = before.split('_').filter(|part| !part.starts_with("202"));
     parts.map(|part| part.strip_prefix("202").map_or(part, |_| "")).collect()
@@ -152,7 +153,7 @@ fn collect(spec: &Spec, name: &str, field: &str, tree: &Value, fillings: &mut Ve
         Value::String(kind) => {
             let Some(inner) = kind.strip_prefix('#') else { return };
             fillings.extend(MEMBERS.map(|text| Filling::Members(text.to_owned())));
-            // The members of one that is right, again and again.
+            // The members of a valid object are repeated.
             let right = spec.instance(inner, false);
             let members = right.to_string();
             let members = members.trim_start_matches('{').trim_end_matches('}');
@@ -181,14 +182,14 @@ fn collect(spec: &Spec, name: &str, field: &str, tree: &Value, fillings: &mut Ve
     }
 }
 
-/// The element with names and ids of its own.
+/// Returns an element whose names and ids contain the number of the copy.
 fn numbered(value: &Value) -> String {
     let text = value.to_string();
     let text = text.replace("\"toolu_t1\"", &format!("\"toolu_{NUMBER}\""));
     text.replace("\"name\":\"w\"", &format!("\"name\":\"w{NUMBER}\""))
 }
 
-/// The holes of requests, and of requests for counts.
+/// Returns the holes of requests, and of requests for counts.
 pub(crate) fn of_requests() -> Vec<Hole> {
     let spec = Spec::read(include_str!("../../../../tests/spec/request.json"));
     let settle = |body| {
@@ -199,7 +200,7 @@ pub(crate) fn of_requests() -> Vec<Hole> {
     holes(&spec, "MessageCreateParamsNonStreaming", &place::allowed, &settle)
 }
 
-/// The holes of whole answers, or of chunks, of Chat Completions.
+/// Returns the holes of Chat Completions, in whole answers or in chunks.
 pub(crate) fn of_chat(whole: bool) -> Vec<Hole> {
     let spec = Spec::read(include_str!("../../../../tests/spec/upstream.json"));
     let root = match whole {
@@ -207,7 +208,7 @@ pub(crate) fn of_chat(whole: bool) -> Vec<Hole> {
         false => "chat_completion_chunk.ChatCompletionChunk",
     };
     let mut holes = holes(&spec, root, &|_| true, &|body| body);
-    // What servers add to the format.
+    // Fields that servers add to the format.
     let part = if whole { "message" } else { "delta" };
     for field in [
         "content",
@@ -237,9 +238,9 @@ pub(crate) fn of_chat(whole: bool) -> Vec<Hole> {
     holes
 }
 
-/// The holes of messages of an upstream that speaks Messages, whole or in events. The decisions
-/// about answers name the fields, and those about requests how their blocks look, which come back
-/// in histories.
+/// Returns the holes of messages of an upstream that speaks Messages, whole or in events. The
+/// decisions about answers name the fields. The decisions about requests define the blocks, which
+/// come back in histories.
 pub(crate) fn of_messages(events: bool) -> Vec<Hole> {
     let answers: Value =
         serde_json::from_str(include_str!("../../../../tests/spec/answer.json")).unwrap();
@@ -262,7 +263,7 @@ pub(crate) fn of_messages(events: bool) -> Vec<Hole> {
         });
         tiny.into_iter().chain(members).chain(right).collect::<Vec<_>>()
     };
-    // Most of these fields are only copied.
+    // Few fillings are tried, because most of these fields are only copied.
     let small = || {
         let elements = ["{}", "\"\""].map(|text| Filling::Elements(text.to_owned()));
         let members = ["\"a\":0", "\"@N\":\"a\""].map(|text| Filling::Members(text.to_owned()));
@@ -325,7 +326,7 @@ pub(crate) fn of_messages(events: bool) -> Vec<Hole> {
     holes
 }
 
-/// The holes of answers in Responses, whole or as the event that has such a part.
+/// Returns the holes of answers in Responses, whole or as the event that has such a part.
 pub(crate) fn of_responses(events: bool) -> Vec<Hole> {
     let part = json!({"type": "output_text", "text": "a", "annotations": []});
     let source = json!({"type": "url_citation", "url": "u", "start_index": 0, "end_index": 1});
@@ -406,14 +407,14 @@ pub(crate) fn of_responses(events: bool) -> Vec<Hole> {
     holes
 }
 
-/// The element with an id of its own.
+/// Returns an element whose ids contain the number of the copy.
 fn named(value: &Value) -> String {
     let text = value.to_string();
     let text = text.replace("\"id\":\"", &format!("\"id\":\"{NUMBER}"));
     text.replace("\"call_id\":\"", &format!("\"call_id\":\"{NUMBER}"))
 }
 
-/// `InputJSONDelta` as `input_json_delta`.
+/// Returns the name of a type on the wire: `input_json_delta` for `InputJSONDelta`.
 fn wire_name(name: &str) -> String {
     let mut word = String::new();
     let mut before = true;

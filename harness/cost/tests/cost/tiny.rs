@@ -1,4 +1,4 @@
-//! Costs of bodies that are full of the smallest things: memory, time, and bytes sent for them.
+//! Costs of bodies that are full of the smallest elements: memory, time, and bytes sent.
 
 use std::sync::Arc;
 
@@ -7,16 +7,16 @@ use creole::{Config, End, Exchange, HostCan, RequestHead};
 use crate::meter::{assert_ratio, most_held_by, processor_time_of};
 use crate::smallest::{self, Hole};
 
-/// Sizes in bytes: of the bodies with which everything is tried, and of those with which the worst
-/// are tried again.
+/// Body sizes in bytes: small for the first try of every body, and large for the most costly
+/// bodies.
 const SMALL: usize = 24 << 10;
 const LARGE: usize = if cfg!(debug_assertions) { 3 << 18 } else { 8 << 20 };
 
 /// Number of the worst bodies that are tried again with a large size.
 const WORST: usize = 10;
 
-/// A byte of a large body may cost so many times as much. What is not linear costs as many times as
-/// it is larger.
+/// Maximum ratio of the costs of a byte in a large and a small body. Work that is not linear costs
+/// as many times as much as the body is larger.
 const RATIO_MAX: f64 = 4.0;
 
 /// Limit of the bytes held, and of those sent: `times` for each byte of a body, and `any` more for
@@ -29,9 +29,9 @@ struct Most {
 
 const MOST: Most = Most { times: 8, any: 1 << 20 };
 
-/// An item of Responses is known by its names and its texts until the answer ends, because all of
-/// it may come again: that takes a kilobyte for each of 4,096 items. The shortest part of an item
-/// is shorter than any of Chat Completions.
+/// Limit for Responses. The names and texts of an item are kept until the answer ends, because the
+/// whole item may come again: a kilobyte for each of 4,096 items. The shortest part of an item is
+/// shorter than any part of Chat Completions.
 const MOST_OF_RESPONSES: Most = Most { times: 12, any: 4 << 20 };
 
 const CHAT: &str = r#"{"upstreams":{"u":{"url":"http://u"}}}"#;
@@ -52,8 +52,8 @@ struct Cost {
 }
 
 impl Cost {
-    /// Measures one body. `work` is given it, as hosts give it away, and gives its status and how
-    /// many bytes are sent for it.
+    /// Measures one body. `work` takes the body, as hosts give it away, and returns the status and
+    /// the number of bytes that are sent.
     fn of(body: &str, work: &dyn Fn(String) -> (u16, usize)) -> Self {
         let (mut result, mut time, given) = ((0, 0), 0, body.to_owned());
         let held = most_held_by(|| time = processor_time_of(|| result = work(given)));
@@ -82,7 +82,7 @@ impl Cost {
     }
 }
 
-/// Tries every filling of every hole, and the worst with large bodies.
+/// Measures every filling of every hole, and the most costly ones with large bodies.
 fn measure(name: &str, most: Most, holes: &[Hole], work: &dyn Fn(String) -> (u16, usize)) {
     let mut costs = Vec::new();
     for hole in holes {
@@ -96,7 +96,7 @@ fn measure(name: &str, most: Most, holes: &[Hole], work: &dyn Fn(String) -> (u16
     println!("{name}: {} bodies", costs.len());
     costs.sort_by_key(|(cost, ..)| std::cmp::Reverse(cost.held));
     for (_, what, hole, filling) in costs.iter().take(WORST) {
-        // The most is held just below a limit of number, where the body is not refused yet.
+        // Most memory is held just below a limit on numbers, where the body is not refused yet.
         let mut bytes = LARGE;
         while bytes > SMALL {
             let cost = Cost::of(&hole.body(filling, bytes), work);
@@ -116,7 +116,7 @@ fn measure(name: &str, most: Most, holes: &[Hole], work: &dyn Fn(String) -> (u16
     }
 }
 
-/// The upstream's request, or the reply: its status and size.
+/// Returns the status and size of the upstream's request, or of the reply.
 fn request(config: &Arc<Config>, path: &str, body: String) -> (u16, usize) {
     let mut exchange = Exchange::new(Arc::clone(config), 7, HostCan::default());
     let headers = [("x-api-key".to_owned(), "k".to_owned())];
@@ -156,7 +156,7 @@ fn measure_answers(name: &str, json: &str, holes: &[Hole], body_of: impl Fn(&str
     }
 }
 
-/// The client's answer: its status and size.
+/// Returns the status and size of the client's answer.
 fn answer(config: &Arc<Config>, asked: &str, body: &str) -> (u16, usize) {
     let mut exchange = Exchange::new(Arc::clone(config), 7, HostCan::default());
     let headers = [("x-api-key".to_owned(), "k".to_owned())];

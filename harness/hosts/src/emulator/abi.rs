@@ -277,7 +277,8 @@ fn set_buffer(
     let new = read(&mut caller, at, new_size);
     let Some(side) = side_of_buffer(buffer) else { return BAD_ARGUMENT };
     if std::mem::take(&mut caller.data_mut().end_in_set_buffer) {
-        // Envoy resets the stream from inside of this call: it calls back before it returns.
+        // Envoy resets the stream inside of this hostcall, and calls the filter back before the
+        // hostcall returns.
         let context = caller.data().context;
         for name in ["proxy_on_log", "proxy_on_done", "proxy_on_delete"] {
             let callback = caller.get_export(name).and_then(Extern::into_func).expect("a callback");
@@ -328,7 +329,7 @@ fn send_local_response(
     };
     let context = caller.data().context;
     match caller.data_mut().streams.get_mut(&context) {
-        // The first counts.
+        // Only the first local response of a stream counts.
         Some(stream) => stream.local.get_or_insert(local),
         None => return refuse(&mut caller, "answer: no stream".to_owned()),
     };

@@ -145,7 +145,7 @@ fn run(vm: &mut Vm, trial: &Trial, rules: Rules) -> Got {
     }
     match answer.end {
         End::Complete => {
-            // What was ended in the middle of the answer is closed a little later.
+            // A stream that ended in the middle of the answer is closed a little later.
             for _ in 0..10 {
                 stream.tick(vm, 100);
             }

@@ -51,7 +51,7 @@ pub struct Stream {
 impl Stream {
     /// Starts a stream.
     pub fn new(vm: &mut Vm, rules: Rules) -> Self {
-        // Contexts are not used twice.
+        // Ids of contexts are not used twice.
         vm.world_mut().contexts += 1;
         let id = PLUGIN + vm.world().contexts;
         vm.world_mut().streams.insert(id, Shown::default());
@@ -151,7 +151,8 @@ impl Stream {
         let details = "upstream_reset_after_response_started{connection_termination}";
         self.show(vm, |shown| details.clone_into(&mut shown.details));
         if self.response.released.is_none() {
-            // Past the filter; `local_reply_config` of envoy/envoy.yaml gives it its shape.
+            // Envoy's error response bypasses the filter; `local_reply_config` of envoy/envoy.yaml
+            // formats it.
             let message = format!(
                 "upstream connect error or disconnect/reset before headers. \
                 reset reason: connection termination ({details})"
@@ -229,7 +230,7 @@ impl Stream {
 
     fn call(&mut self, vm: &mut Vm, name: &str, size: u32, end: bool) -> u32 {
         vm.in_context(self.id);
-        // A trap would end every stream of the VM: it fails whatever test runs.
+        // A trap would end every stream of the VM, so every test fails at a trap.
         vm.call::<(u32, u32, u32), u32>(name, (self.id, size, u32::from(end))).expect("no trap")
     }
 
@@ -268,7 +269,7 @@ impl Stream {
         }
         let left = left.expect("the buffer of a stream that is there");
         match result {
-            // This lets a paused head go on as well.
+            // The result 0 lets a paused head go on as well.
             0 => {
                 self.release(vm, side);
                 self.way(side).body.extend_from_slice(&left);
@@ -284,7 +285,7 @@ impl Stream {
                 self.way(side).kept = left;
                 self.way(side).end_waits = end;
             }
-            // Thrown away.
+            // Any other result throws the chunk away.
             _ => {}
         }
     }
@@ -363,7 +364,7 @@ impl Stream {
             return true;
         }
         let Some(shown) = vm.world_mut().streams.get_mut(&self.id) else {
-            // Ended inside of a hostcall, which has told the filter.
+            // A hostcall has ended the stream, and has already informed the filter.
             self.over = true;
             self.got.end = End::Aborted;
             return true;
@@ -382,7 +383,7 @@ impl Stream {
 
     fn answer(&mut self, vm: &mut Vm, local: Local) {
         if self.response.released.is_some() {
-            // Too late for an answer.
+            // The client already has a head, so the stream is reset.
             self.finish(vm, End::Aborted);
             return;
         }
@@ -397,7 +398,8 @@ impl Stream {
             (self.got.status, self.got.headers) = split(&head);
             self.got.body = local.body;
         } else {
-            // An answer from the request's side passes the response callbacks, as any response.
+            // A local response from a request's callback passes the response callbacks, like any
+            // response.
             let count = head.len() as u32;
             let empty = local.body.is_empty();
             self.show(vm, |shown| shown.details = local.details);

@@ -1,6 +1,6 @@
-//! An endpoint picker, as llm-d's is: a server of Envoy's `ext_proc` that reads the whole request,
-//! chooses a replica by the session, and names it in a header. Just enough gRPC and protobuf for
-//! that.
+//! An endpoint picker like llm-d's: a server of Envoy's `ext_proc` that reads the whole request,
+//! chooses a replica by the session, and names the replica in a header. The picker has just enough
+//! gRPC and protobuf for that.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -130,7 +130,7 @@ const REQUEST_BODY: u64 = 4;
 const HEADERS_RESPONSE: u64 = 1;
 const BODY_RESPONSE: u64 = 3;
 
-/// `HeadersResponse` with a `CommonResponse` that sets the destination.
+/// Returns a `HeadersResponse` with a `CommonResponse` that sets the destination.
 fn to_headers(picked: SocketAddr) -> Vec<u8> {
     let value = picked.to_string();
     let header = [bytes(1, DESTINATION.as_bytes()), bytes(3, value.as_bytes())].concat();
@@ -138,14 +138,14 @@ fn to_headers(picked: SocketAddr) -> Vec<u8> {
     bytes(HEADERS_RESPONSE, &bytes(1, &bytes(2, &mutation)))
 }
 
-/// `BodyResponse` with a `StreamedBodyResponse`: the body as it came, and its end.
+/// Returns a `BodyResponse` with a `StreamedBodyResponse`: the unchanged body, and its end.
 fn to_body(body: &[u8]) -> Vec<u8> {
     let streamed = [bytes(1, body), vec![2 << 3, 1]].concat();
     let mutation = bytes(3, &streamed);
     bytes(BODY_RESPONSE, &bytes(1, &bytes(3, &mutation)))
 }
 
-/// The members of `HttpHeaders`.
+/// Returns the headers in a message `HttpHeaders`.
 fn headers_of(message: &[u8]) -> BTreeMap<String, String> {
     let mut headers = BTreeMap::new();
     for (_, map) in fields(message).into_iter().filter(|(field, _)| *field == 1) {
@@ -164,7 +164,7 @@ enum Value<'m> {
     Bytes(&'m [u8]),
 }
 
-/// The fields of a message, numbers and all.
+/// Returns all fields of a message, including numbers.
 fn values(message: &[u8]) -> Vec<(u64, Value<'_>)> {
     let (mut rest, mut found) = (message, Vec::new());
     while !rest.is_empty() {
@@ -184,7 +184,7 @@ fn values(message: &[u8]) -> Vec<(u64, Value<'_>)> {
     found
 }
 
-/// The fields of a message that are messages, texts or bytes.
+/// Returns the fields of a message that are messages, texts or bytes.
 fn fields(message: &[u8]) -> Vec<(u64, &[u8])> {
     let inside = values(message).into_iter().filter_map(|(field, value)| match value {
         Value::Bytes(bytes) => Some((field, bytes)),
@@ -206,7 +206,7 @@ fn number(rest: &mut &[u8]) -> u64 {
     }
 }
 
-/// A field that holds bytes.
+/// Returns a field that holds bytes.
 fn bytes(field: u64, content: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     for mut number in [field << 3 | 2, content.len() as u64] {
@@ -220,7 +220,7 @@ fn bytes(field: u64, content: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A message of gRPC: not compressed, with its length.
+/// Returns a gRPC message that is not compressed, with its length.
 fn framed(message: &[u8]) -> Bytes {
     let length = u32::try_from(message.len()).unwrap();
     [&[0][..], &length.to_be_bytes(), message].concat().into()

@@ -92,7 +92,7 @@ impl Worker {
         let mut line = String::new();
         // With the control channel on standard output, its first line says where workerd listens.
         out.read_line(&mut line).unwrap();
-        // It is read by now.
+        // workerd has read the configuration by now.
         let _ = std::fs::remove_file(&configuration);
         let port = serde_json::from_str::<Value>(&line).ok().and_then(|it| it["port"].as_u64());
         let streams: [Box<dyn std::io::Read + Send>; 2] =
@@ -141,7 +141,7 @@ impl Worker {
         let after: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
         let ticks = after[11].parse::<u64>().ok()? + after[12].parse::<u64>().ok()?;
         let descriptors = std::fs::read_dir(format!("/proc/{id}/fd")).ok()?.count();
-        // A tick is a hundredth of a second on every Linux that this runs on.
+        // A tick is a hundredth of a second on all usual Linux systems.
         Some(Figures { resident: kib * 1024, descriptors, cpu: Duration::from_millis(ticks * 10) })
     }
 }

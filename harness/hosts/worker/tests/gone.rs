@@ -15,10 +15,12 @@ use creole_worker_tests::{
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Clients that leave at one moment, one after the other, and as many again.
+/// Number of clients that leave at one moment, one after the other. The same number leaves again in
+/// a second round.
 const CLIENTS: usize = 200;
 
-/// A server that takes connections and says nothing, and how many are open.
+/// Starts a server that accepts connections and sends nothing. Returns its URL and the number of
+/// open connections.
 async fn silent() -> (String, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -38,7 +40,7 @@ async fn silent() -> (String, Arc<AtomicUsize>) {
     (url, open)
 }
 
-/// Sends a request of which more of the body may be claimed than sent.
+/// Sends a request whose content-length is `claimed`, and may be larger than the body.
 async fn send(worker: &Worker, path: &str, claimed: usize, body: &str) -> TcpStream {
     let head = format!(
         "POST {path} HTTP/1.1\r\nhost: x\r\nx-api-key: k\r\ncontent-length: {claimed}\r\n\r\n{body}"
@@ -48,13 +50,13 @@ async fn send(worker: &Worker, path: &str, claimed: usize, body: &str) -> TcpStr
     client
 }
 
-/// Resets the connection. The runtime takes a mere end of what a client sends for no break.
+/// Resets the connection. For the runtime, a mere end of the client's data is no disconnect.
 fn reset(client: TcpStream) {
     client.set_zero_linger().unwrap();
     drop(client);
 }
 
-/// Waits until nothing is left of all clients, and returns the bytes of WebAssembly.
+/// Waits until nothing is left of all clients. Returns the size of the WebAssembly memory in bytes.
 async fn nothing_left(worker: &Worker) -> u64 {
     let since = Instant::now();
     loop {
@@ -67,7 +69,7 @@ async fn nothing_left(worker: &Worker) -> u64 {
     }
 }
 
-/// Lets clients leave, and sees that nothing is left of them, and that more of them take no more
+/// Makes clients leave. Checks that nothing is left of them, and that more clients take no more
 /// memory.
 async fn leaves_nothing(worker: &Worker, mut leave: impl AsyncFnMut()) {
     for _ in 0..CLIENTS {
@@ -80,7 +82,7 @@ async fn leaves_nothing(worker: &Worker, mut leave: impl AsyncFnMut()) {
     assert_eq!(nothing_left(worker).await, before, "bytes of WebAssembly");
 }
 
-/// Waits until the Worker has so many requests without an answer.
+/// Waits until the Worker has `count` requests without an answer.
 async fn alive(worker: &Worker, count: u64) {
     let since = Instant::now();
     while figures(worker).await.live < count {
@@ -101,7 +103,7 @@ async fn a_client_that_resets_in_its_body_leaves_nothing() {
         })
         .await;
     }
-    // All of it can be used again.
+    // The memory can be used again as a whole.
     let got = post(&worker, "/v1/messages", "x".repeat(7_000_000)).await;
     got.assert_error(400, "invalid_request_error", "not valid JSON");
 }
@@ -132,7 +134,7 @@ async fn a_client_that_resets_in_mid_stream_leaves_nothing_while_its_upstream_is
         (200, "text/event-stream")
     })
     .await;
-    // No ping comes in this time.
+    // No ping comes during the test.
     let worker = Worker::start_with_hooks(&upstream.url(), r#"{"ping_interval_ms": 60000}"#);
     let body = messages(true);
     for path in ["/v1/messages", "/v1/completions"] {
@@ -230,7 +232,8 @@ async fn claims_and_unfinished_bodies_keep_nobody_out() {
     }
     alive(&worker, 100).await;
     assert_eq!(post(&worker, "/v1/messages", messages(false)).await.status, 200);
-    // More than all may hold together. The oldest give their memory up.
+    // The bodies are more than all requests may hold together. The oldest requests give up their
+    // memory.
     let body = format!("{{{}", " ".repeat(900_000));
     for _ in 0..30 {
         clients.push(send(&worker, "/v1/messages", 1 << 20, &body).await);
@@ -248,7 +251,7 @@ async fn a_request_that_is_given_up_for_another_gets_529_at_once() {
     let worker = Worker::start_with_hooks(&nobody().await, "{}");
     let mut greedy = send(&worker, "/v1/messages", 8 << 20, &" ".repeat(8_380_000)).await;
     alive(&worker, 1).await;
-    // Of another owner, and too much beside it.
+    // The second request has another owner, and does not fit beside the first one.
     let mut other = TcpStream::connect(worker.address).await.unwrap();
     let head = "POST /v1/messages HTTP/1.1\r\nhost: x\r\nx-api-key: other\r\n";
     let body = " ".repeat(7_900_000);

@@ -86,7 +86,7 @@ async fn a_client_that_breaks_its_connection_ends_the_fetch() {
     let mut client = tokio::net::TcpStream::connect(worker.address).await.unwrap();
     client.write_all(format!("{head}{body}").as_bytes()).await.unwrap();
     until("the image's request", || !upstream.is_idle()).await;
-    // The runtime takes a mere end of what a client sends for no break.
+    // For the runtime, a mere end of the client's data is no disconnect.
     client.set_zero_linger().unwrap();
     drop(client);
     until("its end", || upstream.is_idle()).await;

@@ -1,4 +1,4 @@
-//! The call of the judge behind an answer, in workerd.
+//! Tests of the judge's call after an answer, in workerd.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use creole_rig::{JUDGE, failing_judges, judged, judged_messages};

@@ -10,7 +10,7 @@ use creole_worker_tests::client::{figures, request};
 use creole_worker_tests::load::{self, Ends, STREAMS};
 use creole_worker_tests::{Upstream, Worker, get, messages, open, until};
 
-/// Runs one stream of a client, which leaves after a while if it is one of those that leave.
+/// Runs one stream of a client. Some of the clients leave after a while.
 async fn stream(worker: Arc<Worker>, index: usize, ends: Arc<Ends>) {
     let read = async {
         let sent = request("POST", "/v1/messages", messages(true));

@@ -75,7 +75,7 @@ async fn after_a_panic_in_a_stream_no_stream_is_stuck_and_new_ones_work() {
         third_out.send_data(creole_worker_tests::finish()).await.unwrap();
         drop(third_out);
         assert!(read(third).await.body.contains("message_stop"));
-        // It cannot be saved, but it must not look complete, nor hang.
+        // The second stream cannot be saved, but it must not look complete, nor hang.
         let rest = read(bystander).await;
         println!("the bystander ended after {:?}, {} bytes", since.elapsed(), rest.body.len());
         assert!(!rest.complete && !rest.body.contains("message_stop"), "{rest:?}");

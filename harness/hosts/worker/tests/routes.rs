@@ -151,7 +151,7 @@ async fn an_upstream_that_cannot_be_reached_is_a_502_that_names_no_address() {
 
 #[tokio::test]
 async fn a_refusal_of_any_length_is_told() {
-    // Longer than all that an isolate may hold.
+    // The text is longer than all memory that an isolate may hold.
     let text: &str = Box::leak("no memory ".repeat(3 << 20).into_boxed_str());
     let upstream = Upstream::answering(500, "text/plain", text).await;
     let worker = Worker::start(&upstream.url(), "{}");
@@ -218,7 +218,7 @@ async fn a_body_above_the_limit_is_refused_and_the_client_can_read_why() {
     let worker = Worker::start(&upstream.url(), r#"{"request_bytes_max": 1000000}"#);
     let got = post(&worker, "/v1/messages", "x".repeat(1_900_000)).await;
     got.assert_error(413, "request_too_large", "maximum size");
-    // The Worker's own limit, whatever the configuration says.
+    // Without a configured limit, the Worker's own limit holds.
     let worker = Worker::start(&upstream.url(), "{}");
     let got = post(&worker, "/v1/messages", "x".repeat((8 << 20) + 1)).await;
     got.assert_error(413, "request_too_large", "maximum size");
@@ -254,10 +254,10 @@ async fn all_bodies_together_are_limited() {
     let head = "POST /v1/messages HTTP/1.1\r\nhost: x\r\ncontent-length: 99000\r\n\r\n";
     slow.write_all(head.as_bytes()).await.unwrap();
     slow.write_all(&vec![b' '; 90_000]).await.unwrap();
-    // More than all may hold, alone.
+    // The body alone is more than all requests may hold.
     let got = post(&worker, "/v1/messages", "x".repeat(99_000)).await;
     got.assert_error(529, "overloaded_error", "");
-    // The slow one holds more, and is given up.
+    // The slow request holds more memory than the new one, and is given up.
     let got = post(&worker, "/v1/messages", "x".repeat(50_000)).await;
     got.assert_error(400, "invalid_request_error", "not valid JSON");
     let mut answer = [0; 12];
@@ -378,7 +378,7 @@ async fn one_of_several_upstreams_is_chosen_by_the_model() {
             "models": {{"claude-x": {{"upstream": "b", "model": "qwen"}}, "*": {{"upstream": "a"}}}}}}"#,
         first.address, second.address
     );
-    // As a JSON variable, as `[vars.CREOLE_CONFIG]` in wrangler.toml makes one.
+    // The configuration is a JSON variable, as `[vars.CREOLE_CONFIG]` in wrangler.toml makes one.
     let worker = Worker::start_with_json("CREOLE_CONFIG", &config);
     post(&worker, "/v1/messages", messages(false)).await;
     assert_eq!(second.last().path, "/b/v2/chat/completions");
@@ -462,7 +462,7 @@ async fn web_pages_of_others_cannot_use_a_worker_of_ones_own() {
         let headers = [("host", host), ("origin", "http://localhost:3000")];
         assert_eq!(ask(&worker, "/v1/messages", &headers).await.status, 200, "{host}");
     }
-    // Those that a proxy in front is called by, and those whose clients have keys.
+    // One Worker allows the names of a proxy in front; the clients of the other Worker have keys.
     let named = [("UPSTREAM_URL", &*url), keys, ("ALLOWED_HOSTS", "creole.example,b.example")];
     let keyed = [("UPSTREAM_URL", &*url), keys, ("CLIENT_KEY", "sk-client")];
     for variables in [named, keyed] {

@@ -13,7 +13,7 @@ use creole_worker_tests::{
 };
 use tokio::sync::mpsc::UnboundedReceiver;
 
-/// A stream of which the client has the text `One`.
+/// Starts a stream of which the client has the text `One`.
 async fn stream(worker: &Worker, outs: &mut UnboundedReceiver<Out>) -> (Open, Out, String) {
     let sent = open(worker, request("POST", "/v1/messages", messages(true)));
     let first = async {
@@ -79,12 +79,12 @@ async fn an_upstream_that_says_it_is_done_and_stays_is_left() {
 async fn a_client_that_leaves_ends_the_upstreams_stream() {
     let (upstream, mut outs) = Upstream::written().await;
     let worker = Worker::start(&upstream.url(), r#"{"ping_interval_ms": 100}"#);
-    // While the upstream is silent: the ping notices.
+    // While the upstream is silent, the ping notices the disconnect.
     let (got, out, _) = stream(&worker, &mut outs).await;
     drop(got);
     until("the upstream", || upstream.is_idle()).await;
     drop(out);
-    // While data flows.
+    // While data flows, the next write notices the disconnect.
     let (got, mut out, _) = stream(&worker, &mut outs).await;
     drop(got);
     while out.send_data(chunk("more")).await.is_ok() {
@@ -141,7 +141,7 @@ async fn silence_is_filled_with_pings() {
 #[tokio::test]
 async fn an_upstream_that_stalls_is_given_up() {
     let (upstream, mut outs) = Upstream::written().await;
-    // Far apart, for machines that are busy.
+    // The two times are far apart, for machines that are busy.
     let config = r#"{"stall_timeout_ms": 1500, "ping_interval_ms": 100}"#;
     let worker = Worker::start(&upstream.url(), config);
     let (got, out, _) = stream(&worker, &mut outs).await;
@@ -150,8 +150,8 @@ async fn an_upstream_that_stalls_is_given_up() {
     assert!(rest.body.contains("\"timeout_error\""), "{rest:?}");
     until("the upstream", || upstream.is_idle()).await;
     drop(out);
-    // Only the head comes: an error with its status, unless the client was told before that a
-    // message begins.
+    // Only the upstream's head comes: an error has its own status, unless the client already has
+    // the beginning of a message.
     let got = post(&worker, "/v1/messages", messages(true)).await;
     assert_eq!(got.status, 200);
     assert!(got.body.starts_with("event: message_start\n"), "{got:?}");
@@ -179,7 +179,7 @@ async fn a_client_that_does_not_read_stops_the_upstream() {
     let (got, mut out, _) = stream(&worker, &mut outs).await;
     let large = chunk(&"x".repeat(64 << 10));
     let mut sent = 0;
-    // The sockets between here and there take some megabytes; then the pieces must wait.
+    // The sockets on the way take some megabytes; then the pieces must wait.
     while sent < 1000 {
         let send = out.send_data(large.clone());
         if tokio::time::timeout(Duration::from_millis(700), send).await.is_err() {

@@ -1,4 +1,4 @@
-//! The calls of the model that describes images before the upstream's, in workerd.
+//! Tests of the vision model's calls before the call of the upstream, in workerd.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use creole_rig::{PNG, failing_vision, seen_messages, vision};

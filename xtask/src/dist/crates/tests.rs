@@ -15,7 +15,7 @@ fn a_published_crate_needs_no_unpublished_one() {
     assert!(!is(&published, "xtask") && !is(&published, "creole-rig"));
     for package in &published {
         for needed in &package.dependencies {
-            // Cargo leaves out those of tests that have no version.
+            // Cargo leaves out test dependencies that have no version.
             if needed.kind == DependencyKind::Development || !is(&ours, &needed.name) {
                 continue;
             }

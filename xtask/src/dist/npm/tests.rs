@@ -8,7 +8,7 @@ use flate2::read::GzDecoder;
 use super::*;
 use crate::dist::package::sample;
 
-/// The files of a package with their modes.
+/// Returns the files of a package with their modes.
 fn read(path: &Path) -> BTreeMap<String, (u32, String)> {
     let mut archive = tar::Archive::new(GzDecoder::new(fs::File::open(path).unwrap()));
     let mut files = BTreeMap::new();
@@ -40,7 +40,7 @@ fn each_target_has_a_package_that_the_launcher_names() {
         let of_target = manifest(&files);
         let name = of_target["name"].as_str().unwrap();
         assert_eq!(wanted[name], of_target["version"], "{name}");
-        // The launcher makes the name of Node's words, and so finds the program.
+        // The launcher makes the package's name from Node's words, and so finds the program.
         let (os, cpu) = (of_target["os"][0].as_str(), of_target["cpu"][0].as_str());
         assert_eq!(name, format!("creole-{}-{}", os.unwrap(), cpu.unwrap()));
         let program = if os == Some("win32") { "creole.exe" } else { "creole" };

@@ -82,7 +82,7 @@ fn the_same_program_gives_the_same_wheel() {
     let facts = Facts::read(None).unwrap();
     let make = || wheel("creole", b"program".to_vec(), "win_amd64", &facts).unwrap();
     let first = make();
-    // Times in a zip archive are of two seconds.
+    // Zip archives store times in steps of two seconds.
     std::thread::sleep(std::time::Duration::from_millis(2100));
     assert!(first == make());
 }
