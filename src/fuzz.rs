@@ -138,7 +138,7 @@ fn check_error(error: &Error) {
 }
 
 /// Tests that a configuration is accepted or refused with an error message, and that its secrets
-/// are never shown.
+/// are never printed.
 pub fn config(data: &[u8]) {
     const SECRET: &str = "hunter2 is the secret";
     let Ok(text) = std::str::from_utf8(data) else { return };

@@ -34,25 +34,25 @@ pub(crate) enum ValueType {
     Bool,
     /// A whole number that is not negative.
     Number,
-    /// A text.
+    /// Text of any content.
     Text,
-    /// This text alone.
+    /// Fixed text.
     Const(&'static str),
-    /// A list of values of this type.
+    /// List of values of one type.
     List(&'static Self),
-    /// A word of this list, in which each has its meaning.
+    /// Word of a list, in which each word has its meaning.
     Words(&'static [(&'static str, &'static str)]),
-    /// A name of this list, which explains itself.
+    /// Name of a list of names that need no explanation.
     Names(&'static [&'static str]),
-    /// Any of these types.
+    /// Value of any type of a list.
     AnyOf(&'static [Self]),
-    /// An object with these keys.
+    /// Object with the keys of a list.
     Object(&'static [Field]),
-    /// An object with some keys of another, which is described elsewhere.
+    /// Object with some keys of another object, which is described elsewhere.
     Overrides(&'static [Field]),
-    /// An object that names a secret of the host, with these keys.
+    /// Object that names a secret of the host, with the keys of a list.
     Secret(&'static [Field]),
-    /// An object with values of this type, by names that the operator chose.
+    /// Object with values of one type, by names that the operator chose.
     Map(&'static Self),
     /// An object with any members.
     Members,
@@ -61,7 +61,7 @@ pub(crate) enum ValueType {
 /// A key of an object of the configuration.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Field {
-    /// The key.
+    /// Name of the key in its object.
     pub(crate) name: &'static str,
     /// The purpose of the key.
     pub(crate) doc: &'static str,
@@ -69,20 +69,20 @@ pub(crate) struct Field {
     pub(crate) value_type: ValueType,
     /// The numbers that the key takes.
     pub(crate) bounds: Bounds,
-    /// The key's default as JSON; empty where there is nothing to show.
+    /// The key's default as JSON; empty if the documentation shows no default.
     pub(crate) default: fn() -> String,
 }
 
-/// The numbers that a key takes: nothing works with others.
+/// Range of the numbers that a key takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bounds {
     /// Any number.
     Any,
     /// A minimum, with the unit of the number.
     AtLeast(u64, &'static str),
-    /// 0, which is no limit, or at least this number.
+    /// 0, which is no limit, or a minimum.
     ZeroOrAtLeast(u64),
-    /// Any number from the first to the second.
+    /// Range from the first number to the second.
     Between(u64, u64),
 }
 
@@ -123,7 +123,8 @@ impl Setting for bool {
     }
 }
 
-/// `max` is the largest number that the machine can count to: 4 GiB in a filter.
+/// Implements [`Setting`] for types of numbers. The largest number is that of the machine: 4 GiB in
+/// a filter.
 macro_rules! number {
     ($($type:ty),+) => {$(
         impl Setting for $type {
@@ -197,7 +198,7 @@ impl Members {
         self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// Writes them into the object that is open, but for some.
+    /// Writes the members into the object that is open, except those named in `but`.
     pub(crate) fn write_into(&self, but: &[&str], json: &mut Writer<'_>) {
         for (name, value) in self.0.iter().filter(|(name, _)| !but.contains(&name.as_str())) {
             json.key_text(name).raw(value);
@@ -264,14 +265,14 @@ fn read_named<T>(
     Ok(all)
 }
 
-/// An object whose keys are known.
+/// Object whose keys are known.
 pub(crate) trait Keys: Default {
     const FIELDS: &[Field];
 
-    /// Reads the value of `key`. Says whether there is such a key.
+    /// Reads the value of `key`. Returns false if there is no such key.
     fn read_key(&mut self, key: &str, reader: &mut Reader<'_>) -> Result<bool, Error>;
 
-    /// Reads an object over the values that are here.
+    /// Reads an object, and replaces the values of the keys in it.
     fn read_over(&mut self, reader: &mut Reader<'_>) -> Result<(), Error> {
         read_object(reader, Self::FIELDS, |key, reader| self.read_key(key, reader))
     }
@@ -287,7 +288,7 @@ impl<T: Keys> Setting for T {
     }
 }
 
-/// A part of a `T`, as JSON, to be read over the whole once that is known.
+/// Part of a `T`: some of its keys, as JSON, to be read over a whole `T` later.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Overrides<T> {
     json: String,
@@ -295,7 +296,7 @@ pub(crate) struct Overrides<T> {
 }
 
 impl<T: Keys> Overrides<T> {
-    /// Reads the given keys over those of `value`.
+    /// Replaces the keys of `value` that the JSON has.
     pub(crate) fn apply(&self, value: &mut T) -> Result<(), Error> {
         value.read_over(&mut Reader::of(&self.json))
     }
@@ -309,11 +310,11 @@ impl<T: Keys> Setting for Overrides<T> {
     }
 }
 
-/// Beginning of the message about an unknown key; the keys that are known there follow.
+/// Beginning of the message about an unknown key; the known keys follow.
 pub(crate) const UNKNOWN_KEY: &str = "unknown key, expected";
 
-/// Reads an object. `read` takes a key, reads its value and says whether it knew the key; `known`
-/// are the keys for the message about an unknown key.
+/// Reads an object. `read` takes a key, reads its value, and returns false for an unknown key;
+/// `known`: the keys for the message about an unknown key.
 pub(crate) fn read_object<'a>(
     reader: &mut Reader<'a>,
     known: &[Field],
@@ -412,7 +413,7 @@ macro_rules! word_enum {
         }
 
         impl $name {
-            /// Returns the word that stands for it in a document.
+            /// Returns the word that stands for this value in a document.
             #[must_use]
             pub fn word(self) -> &'static str {
                 match self {

@@ -14,7 +14,7 @@ pub enum StopReason {
     ToolUse,
     /// A server interrupted a long turn, which the client may continue.
     PauseTurn,
-    /// The model, or a filter, refuses.
+    /// The model, or a filter, refuses to answer.
     Refusal,
     /// The context window is full.
     ModelContextWindowExceeded,
@@ -51,7 +51,7 @@ impl StopReason {
         Self::ALL.into_iter().find(|reason| reason.word() == word)
     }
 
-    /// Returns true if there was no room for more of the answer.
+    /// Returns true if a limit of tokens cut the answer off.
     #[must_use]
     pub fn is_cut(self) -> bool {
         matches!(self, Self::MaxTokens | Self::ModelContextWindowExceeded)

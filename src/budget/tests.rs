@@ -1,4 +1,4 @@
-//! Tests of `mod.rs`.
+//! Tests of the memory budget.
 
 use super::*;
 
@@ -8,7 +8,7 @@ fn budget() -> Budget {
     Budget::new(16 * MIB)
 }
 
-/// Begins a request that holds so much, if it may.
+/// Begins a request that holds `bytes`, if the budget admits the request.
 fn hold(budget: &mut Budget, owner: u64, bytes: usize, now: Millis) -> Result<Holding, Full> {
     let holding = budget.begin(Owner(owner), now);
     match budget.set(holding, bytes, now) {
@@ -78,7 +78,7 @@ fn who_holds_most_gives_up_the_oldest_request_without_a_whole_body() {
     assert!(hold(&mut budget, 4, 2 * MIB, 0).is_ok());
     assert_eq!((budget.poll_given_up(), budget.poll_given_up()), (Some(old), None));
     assert_eq!(budget.set(old, 1, 0), Err(Full), "it is over");
-    // Nobody gives anything up for one that would hold more, or that would not fit all the same.
+    // No request is evicted for a request that would hold more, or that would not fit even then.
     assert_eq!(budget.set(other, 5 * MIB, 0), Err(Full));
     assert_eq!(hold(&mut budget, 5, 8 * MIB, 9000), Err(Full));
     assert_eq!(budget.poll_given_up(), None);
@@ -96,11 +96,11 @@ fn a_body_that_does_not_come_gives_way_to_any_other() {
     assert_eq!(budget.poll_given_up(), Some(slow[0]));
 }
 
-/// A request of a table: its owner, its MiB, when it began and when bytes came last. `None`: its
+/// Request of a table: owner, MiB, time of its beginning, and time of its last bytes. `None`: the
 /// body is whole.
 type Row = (u64, usize, Millis, Option<Millis>);
 
-/// Returns the budget with these requests, which are given up for nobody.
+/// Returns a budget with these requests, of which none is evicted.
 fn holding(rows: &[Row]) -> (Budget, Vec<Holding>) {
     let mut budget = Budget::new(16 * MIB);
     let all = rows.iter().map(|(owner, mib, began, came)| {
@@ -205,14 +205,14 @@ fn strangers_take_nothing_from_an_upload_and_give_way_to_it() {
                 Ok(()) => strangers.push(stranger),
                 Err(Full) => budget.end(stranger),
             }
-            // Whatever their bodies and answers do.
+            // Strangers are evicted even if their bodies are complete and their answers have begun.
             budget.complete(stranger);
             budget.begin_answer(stranger);
         }
         assert_eq!(budget.poll_given_up(), None, "{what}");
         assert!(budget.held_bytes() > 100 * MIB, "{what}");
-        // Neither the memory nor the share of its owner is full for who is let in, however young
-        // the strangers are.
+        // An authenticated request gets its memory, and its owner's share is not full, however
+        // young the strangers are.
         budget.set(upload, 120 * MIB, 9000).unwrap();
         hold(&mut budget, 1, 4 * MIB, 9000).unwrap();
         let given_up: Vec<_> = std::iter::from_fn(|| budget.poll_given_up()).collect();
@@ -233,7 +233,7 @@ fn strangers_that_stay_give_way_to_new_ones_and_nobody_else_does() {
     assert_eq!(begin(&mut budget, 1000, 1999), Err(Full));
     assert!(begin(&mut budget, 1001, 2000).is_ok());
     assert_eq!((budget.poll_given_up(), budget.poll_given_up()), (Some(old[0]), None));
-    // An old one takes the place of others, and not its own.
+    // An old request of a stranger takes the memory of other old requests, and not its own.
     budget.set(old[1], 200 << 10, 9000).unwrap();
     assert_eq!((budget.poll_given_up(), budget.poll_given_up()), (Some(old[2]), None));
     let large = budget.begin_stranger(Owner(1002), 9000);
@@ -247,11 +247,11 @@ fn a_full_share_takes_old_requests_of_its_own_and_never_those_of_others() {
     let (mut budget, _) = holding(&rows);
     assert_eq!(hold(&mut budget, 1, 4 * MIB, 9000), Err(Full), "there is place, but not for it");
     assert_eq!(budget.poll_given_up(), None);
-    // With an old one of its own, which is enough.
+    // The owner's own old request is evicted, which frees enough memory.
     let (mut budget, all) = holding(&[(1, 3, 0, Some(8900)), (2, 3, 0, Some(100))]);
     hold(&mut budget, 1, 6 * MIB, 9000).unwrap();
     assert_eq!((budget.poll_given_up(), budget.poll_given_up()), (Some(all[0]), None));
-    // A young one of its own stays.
+    // A young request of the same owner is not evicted.
     let (mut budget, _) = holding(&[(1, 3, 8000, Some(8000)), (2, 3, 0, Some(100))]);
     assert_eq!(hold(&mut budget, 1, 6 * MIB, 9000), Err(Full));
 }
@@ -290,7 +290,7 @@ fn a_request_whose_answer_has_begun_is_not_limited_by_its_owners_share() {
     assert_eq!(budget.set(first, 11 * MIB + 1, 0), Err(Full), "the reserve stays");
     hold(&mut budget, 2, MIB / 64, 0).unwrap();
     assert_eq!(budget.set(second, 4 * MIB + 1, 0), Err(Full));
-    // Bodies that do not come give way to it.
+    // Requests whose bodies do not arrive are evicted for an answer.
     let (mut budget, all) = holding(&[(1, 8, 0, None), (1, 1, 0, None), (2, 7, 0, Some(100))]);
     budget.begin_answer(all[0]);
     budget.set(all[0], 9 * MIB, 9000).unwrap();
@@ -314,7 +314,8 @@ fn a_request_that_is_refused_costs_little_beside_a_hundred_thousand() {
     let mut budget = Budget::new(128 << 20);
     let large = hold(&mut budget, 1, 50 << 20, 0).unwrap();
     budget.complete(large);
-    // All together give too little up, and each of a thousand owners holds more than one that asks.
+    // Each of a thousand owners holds more than the asking owner, but all together free too little
+    // memory.
     for owner in 0..1000 {
         for _ in 0..100 {
             hold(&mut budget, 10 + owner, 500, 0).unwrap();
@@ -370,8 +371,8 @@ fn sums_are_right_after_any_changes() {
             5..=10 => {
                 let held = budget.held_bytes();
                 let is_set = budget.set(known[place], pick % (2 * MIB), now).is_ok();
-                // Nobody is given up for a request that is refused all the same, but strangers for
-                // one.
+                // No request is evicted for a request that is refused all the same, except for a
+                // stranger's.
                 let is_kept = budget.held_bytes() == held && budget.given_up.is_empty();
                 let is_stranger = budget.requests[&known[place]].state == State::Stranger;
                 assert!(is_set || is_kept || is_stranger);

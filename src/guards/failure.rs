@@ -250,7 +250,7 @@ fn is_error_object(reader: &mut Reader<'_>) -> Option<bool> {
         let value = reader.skip().ok()?.trim_ascii();
         let key = key.decode().to_ascii_lowercase();
         let says_so = match key.as_str() {
-            // A number here is a count or a code, and no error.
+            // A number in `error` is a count or a code, and no error.
             "error" | "errors" => !says_nothing(value) && Reader::new(value, 1).number().is_err(),
             "iserror" | "is_error" => value == "true",
             "success" | "ok" => value == "false",

@@ -136,7 +136,7 @@ impl Guarded {
 
     /// Writes the notes for tool results.
     fn write_notes(&mut self, notes: &[breaker::Note<'_>], tools: &ToolSet<'_>) {
-        // Once for each tool: there can be as many notes as results.
+        // The list is made once for each tool, because there can be as many notes as results.
         let mut known: Names<'_, String> = Names::default();
         for note in notes {
             let name = &*note.stuck.name;
@@ -225,8 +225,8 @@ pub(crate) fn annotate<'n>(turns: &mut [Turn<'n>], notes: &'n [Note]) {
         let Some(Turn::User(user)) = turns.get_mut(note.turn) else { continue };
         let Some(result) = user.results.get_mut(note.result) else { continue };
         let Ok(text) = Reader::new(&note.text, 1).string() else { continue };
-        // The note may be there already, from another Creole in between or from a client that
-        // stores what was sent.
+        // The result may have the note already, from another Creole in between or from a client
+        // that stores what was sent.
         let says = |block: &Block<'_>| matches!(block, Block::Text(known) if known.text == text);
         if result.content.iter().any(says) {
             continue;

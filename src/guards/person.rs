@@ -1,8 +1,8 @@
 //! Detection of a person's last message in a history, and the number of turns with tool calls since
 //! then.
 //!
-//! The API does not mark a person's texts. They are told from texts that clients insert by
-//! themselves:
+//! The API does not mark a person's texts. This table distinguishes them from texts that clients
+//! insert by themselves:
 //!
 //! | in a user's turn | a person? |
 //! |---|---|

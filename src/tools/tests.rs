@@ -1,4 +1,4 @@
-//! Tools, kind by kind, and `tool_choice`.
+//! Tests of each kind of tool, and of `tool_choice`.
 
 mod sent;
 
@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use super::*;
 use crate::model::{Block, Request};
 
-/// A request's say about tools.
+/// Members of a request that concern tools.
 #[derive(Default)]
 struct Given {
     tools: Value,
-    /// `(addition, value of "tool")`
+    /// Changes of tools: true for an addition, and the value of `tool`.
     changes: Vec<(bool, Value)>,
     activated: Vec<&'static str>,
     choice: Value,
@@ -20,7 +20,7 @@ struct Given {
     strict: bool,
 }
 
-/// What became of it.
+/// Result of translating the tools of a request.
 struct Got {
     body: Value,
     context: request_context::Tools,
@@ -102,7 +102,7 @@ impl Given {
         self.with(|_, _| ()).unwrap_err()
     }
 
-    /// The names that the upstream gets.
+    /// Returns the tool names that the upstream gets.
     fn names(&self) -> String {
         let body = self.got().body;
         let tools = body["tools"].as_array().cloned().unwrap_or_default();
@@ -273,7 +273,7 @@ fn deferred_tools_wait_until_something_loads_them() {
         deferred("DeferredToolPlaceholder")
     ]);
     assert_eq!(Given::tools(tools.clone()).names(), "ToolSearch");
-    // A model that knows its name may call it all the same.
+    // A model that knows a deferred tool's name may call the tool all the same.
     let context = Given::tools(tools.clone()).got().context;
     assert_eq!(context.iter().count(), 1);
     assert!(
@@ -285,7 +285,7 @@ fn deferred_tools_wait_until_something_loads_them() {
     assert_eq!(added.names(), "ToolSearch a");
     let forced = Given::tools(tools).choice(json!({"type": "tool", "name": "a"}));
     assert_eq!(forced.names(), "ToolSearch a");
-    // A reference is enough of a sign that the client loads tools.
+    // A tool reference is enough of a sign that the client loads tools.
     let plain = json!([tool("w"), deferred("a"), deferred("b")]);
     let referred = Given { activated: vec!["a"], ..Given::tools(plain) };
     assert_eq!(referred.names(), "w a");
@@ -308,11 +308,11 @@ fn loaded_tools_stand_behind_all_others_in_the_order_in_which_they_were_loaded()
     assert_eq!(with(&[]).names(), "b d ToolSearch");
     assert_eq!(with(&["e"]).names(), "b d ToolSearch e");
     assert_eq!(with(&["e", "d", "a", "e"]).names(), "b d ToolSearch e a");
-    // What an upstream refuses is named by the client's own place of it.
+    // Errors name a refused tool by its index in the client's `tools`.
     let context = with(&["e", "a"]).got().context;
     let places: Vec<_> = context.iter().map(|tool| tool.place).collect();
     assert_eq!(places, [Some(1), Some(3), Some(5), Some(4), Some(0)]);
-    // Additions by name load as well, and what is added anew was never deferred.
+    // An addition by name also loads a deferred tool, and a newly defined tool is never deferred.
     let defined = json!({"type": "tool_definition", "definition": tool("f")});
     let changes = vec![
         (true, reference("c")),
@@ -353,7 +353,7 @@ fn deferred_tools_that_nothing_could_load_are_all_sent() {
     ] {
         assert!(Given::tools(tools.clone()).names().ends_with("a b"), "{tools}");
     }
-    // Searching on the server loads all of them, whatever has been found so far.
+    // A tool search on the server loads all deferred tools, whatever has been found so far.
     let tools = json!([deferred("a"), deferred("b"), {"type": "tool_search_tool_bm25"}]);
     let found = Given { activated: vec!["a"], ..Given::tools(tools) };
     assert_eq!(found.names(), "a b");
@@ -384,7 +384,7 @@ fn changes_apply_in_their_order() {
     let redefined = json!({"type": "tool_definition", "definition": {"name": "a", "description": "new", "input_schema": {}}});
     let replaced =
         with(vec![(false, reference("a")), (true, redefined.clone()), (true, reference("a"))]);
-    // In its old place: a list that is stable is found in an upstream's cache.
+    // A replaced tool keeps its place, so that an upstream's cache of the tools stays valid.
     assert_eq!(replaced.names(), "a b");
     assert_eq!(replaced.got().body["tools"][0]["function"]["description"], "new");
     let conflict = with(vec![(true, redefined)]).error();

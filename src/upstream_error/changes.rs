@@ -137,7 +137,7 @@ impl Refused {
         warnings: &mut Warnings,
     ) -> Result<(), Error> {
         let row = self.row();
-        // Of efforts that the server names the nearest is sent.
+        // If the server names efforts, the nearest of them is sent, so nothing is dropped.
         let is_kept = matches!(self, Self::Effort(values) if !values.is_empty());
         if !row.drops.is_empty() && !is_kept {
             warnings.dropped(row.drops)?;

@@ -31,9 +31,9 @@ const NAMES: [&str; 7] = [
     "detail",
     "msg error_msg errmsg error_message errorMessage error_description faultstring",
     "errors",
-    // NVIDIA's gateway, Writer, FastChat
+    // Names at NVIDIA's gateway, Writer and FastChat.
     "title statusDescription description text",
-    // Azure's reason, NVIDIA's gateway, MiniMax
+    // Names of Azure's reason, at NVIDIA's gateway, and at MiniMax.
     "innererror requestStatus base_resp",
 ];
 
@@ -117,7 +117,7 @@ impl ErrorBody {
     /// Parses a whole error body, the value of its `error`, or plain text.
     pub(super) fn read(text: &str) -> Self {
         let text = words::bare(text);
-        // One event of a stream, where a body was due.
+        // The body may be a single event of a stream.
         let is_event = text.starts_with("data:") || text.starts_with("event:");
         let data = text.lines().find_map(|line| line.strip_prefix("data:"));
         let mut error_body = Self::read_json(data.filter(|_| is_event).unwrap_or(text), 0);
@@ -132,7 +132,7 @@ impl ErrorBody {
         }
         let end = words::beginning(&error_body.message, MESSAGE_BYTES_MAX).len();
         words::truncate(&mut error_body.message, end);
-        // `Throttling: too many requests`
+        // A message such as `Throttling: too many requests` begins with a code.
         if let Some((word, _)) = words::split_once(&error_body.message, ":") {
             error_body.codes.push(word.to_ascii_lowercase());
         }
@@ -163,7 +163,7 @@ impl ErrorBody {
     /// around the text.
     fn read_json(text: &str, depth: usize) -> Self {
         let mut error_body = Self::default();
-        // A body that was cut off still says what came before the cut.
+        // A body that was cut off still has the members before the cut.
         let mut reader = Reader::of(text);
         let result =
             error_body.value(&mut reader, JsonPath::inside(depth)).and_then(|()| reader.end());
@@ -257,7 +257,8 @@ impl ErrorBody {
                 ("choices", Some(place)) => self.choices(reader, place)?,
                 (_, Some(place)) => self.value(reader, place)?,
                 ("metadata", _) => self.metadata(reader)?,
-                // Databricks: the words of the server behind it.
+                // Databricks puts the error of the server behind it into `external_model_error` or
+                // `external_model_message`.
                 ("external_model_error" | "external_model_message", _) => self.raw(reader)?,
                 ("details", _) => self.details(reader, place.depth)?,
                 (key @ ("reason" | "param"), _) if reader.kind()? == ValueKind::String => {
@@ -271,7 +272,7 @@ impl ErrorBody {
                     }
                 }
                 (key, _) if words::is_among(CODES, key) => self.code(reader)?,
-                // The last is Hugging Face's, until a model is loaded.
+                // Hugging Face sends `estimated_time` until a model is loaded.
                 ("retry_after" | "retryAfter" | "estimated_time", _)
                     if matches!(reader.kind()?, ValueKind::Number) =>
                 {
@@ -358,7 +359,7 @@ impl ErrorBody {
     fn code(&mut self, reader: &mut Reader<'_>) -> Result<(), json::Error> {
         let code = match reader.kind()? {
             ValueKind::String => reader.string()?.decode().trim().to_ascii_lowercase(),
-            // Lua writes 400.0.
+            // Servers in Lua write a code as `400.0`.
             ValueKind::Number => number(reader)?.unwrap_or_default().to_string(),
             _ => {
                 reader.skip()?;

@@ -64,11 +64,11 @@ pub(crate) fn changes(
     let is_text_code = rejection.codes.iter().any(|code| WANTS_TEXT.lists(code));
     let wants_text = !is_too_long && (is_text_code || WANTS_TEXT.any(&own));
     let wants_form = wants_text && (is_text_code || echoes.says_one_of(&WANTS_TEXT));
-    // A message that was cut may end in a veto. Other statuses are of rates, of policy or of a
-    // router.
+    // The missing end of a cut message may veto all changes. Other statuses are about rates, policy
+    // or a router.
     let may_name = !rejection.message.ends_with('…')
         && matches!(rejection.status, 400 | 405 | 422 | 500 | 501);
-    // A server's own fault says less of the request.
+    // A server fault (5xx) is weaker evidence about the request.
     let is_of_server = rejection.status >= 500;
     let tools = sent.and_then(|sent| json::member(sent, "tools"));
     let has_tools = tools.is_some_and(|tools| json::elements(tools).next().is_some());
@@ -90,7 +90,7 @@ pub(crate) fn changes(
             } else {
                 return None;
             };
-            // Of a text that is too long only its place shows whether it can be gone.
+            // For a text that is too long, only a path shows whether the text can be left out.
             let can_be = !is_too_long || evidence == Evidence::Path || can_be_shorter(&row.change);
             can_be.then(|| (row.loss, evidence, row.change.clone()))
         })
@@ -125,7 +125,7 @@ fn is_hopeless(rejection: &Rejection) -> bool {
                 | Reason::AnswerTooLong { .. }
                 | Reason::AnswerTooShort
                 | Reason::Filter
-                // Clients mend these by themselves.
+                // Problems that clients repair by themselves.
                 | Reason::ClientsWords
                 | Reason::AdaptiveThinking
                 | Reason::SystemRole
@@ -137,7 +137,7 @@ fn is_hopeless(rejection: &Rejection) -> bool {
         rejection.status,
         400 | 403..=405 | 413 | 415 | 422 | 424 | 429 | 451 | 500..=504
     );
-    // Clients of the Messages API know both kinds of thinking, and send the other one.
+    // Clients of the Messages API know both kinds of thinking, and switch to the other kind.
     let is_of_clients = words::has_any(&rejection.message, &["thinking.type.", "adaptive"]);
     is_of_server || is_of_clients || rejection.reasons.iter().any(is_final)
 }
@@ -167,7 +167,8 @@ fn paths_in<'m>(message: &'m str, sent: Option<&'m str>) -> impl Iterator<Item =
         let is_path = word.trim_matches(['[', ']']).contains(['.', '[']) && !word.contains('/');
         (is_pointer || is_path).then_some(word)
     });
-    // A path that stands in the request, too, is a word of its user; so is one in a quotation.
+    // A path that also occurs in the request or in a quotation is a text of the user, and not of
+    // the server.
     let quoted = quoted(message);
     words.take(PATH_WORDS_MAX).filter(move |word| match sent {
         Some(sent) => !words::has(sent, word),
@@ -201,7 +202,8 @@ fn resolved(path: &str, sent: &str) -> Option<Path> {
     let (mut value, mut found, mut unknown) = (sent, Path::new(), 0usize);
     let mut steps = steps(path).peekable();
     while let Some(step) = steps.next() {
-        // `messages.0.content.0.text.cache_control`: the type of a block before its member.
+        // A path may have a block's type before its member:
+        // `messages.0.content.0.text.cache_control`.
         let is_type =
             json::member(value, "type").and_then(json::string).is_some_and(|it| it == *step);
         if is_type && steps.peek().is_some_and(|next| json::member(value, next).is_some()) {
@@ -220,7 +222,7 @@ fn resolved(path: &str, sent: &str) -> Option<Path> {
                 found.push(name.to_owned());
                 value = inside;
             }
-            // `messages.0.user.content.str`
+            // A path may have steps that do not exist: `messages.0.user.content.str`.
             None if found.len() > 1 && unknown < UNKNOWN_STEPS_MAX => {
                 unknown = unknown.saturating_add(1);
             }
@@ -233,7 +235,7 @@ fn resolved(path: &str, sent: &str) -> Option<Path> {
 /// Returns true if a path leads to the part that a row affects, or into it. If a text was expected,
 /// the path may also lead to a value that contains the part.
 fn leads_to(path: &Path, row: &Row, wants_text: bool) -> bool {
-    // A complaint of one part of a list does not ask for a text in place of the list.
+    // A complaint about one part of a list does not demand a text in place of the list.
     let is_list = row.makes_text && row.loss == Loss::Nothing;
     listed(row.places).any(|place| {
         let place: Vec<_> = place.split('.').collect();

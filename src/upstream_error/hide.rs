@@ -47,7 +47,7 @@ impl View {
             let place = text.len().saturating_sub(rest.as_slice().len());
             let Some(byte) = rest.next() else { return view };
             let mut letter = *byte;
-            // Another percent sign may come of it.
+            // The decoded byte may be another percent sign.
             while decodes
                 && letter == b'%'
                 && let Some((byte, after)) = words::hex_byte(rest.as_slice())
@@ -125,8 +125,8 @@ fn patterns(credential: &[u8]) -> Vec<Vec<u8>> {
     let hex = credential.iter().flat_map(|byte| [byte >> 4, byte & 15]);
     let hex = hex.filter_map(|digit| b"0123456789abcdef".get(usize::from(digit)).copied());
     let mut all = vec![plain, reversed, hex.collect()];
-    // The bytes before it shift it by one or two; its own first bytes are then in a digit with
-    // theirs.
+    // Bytes before a credential shift its base64 by one or two bytes. The credential's first bytes
+    // then share a digit with the bytes before them.
     for skipped in 0..3 {
         all.push(base64_of_groups(credential.get(skipped..).unwrap_or_default()));
     }

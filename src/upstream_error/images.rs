@@ -22,7 +22,7 @@ pub(super) fn is_one_image(
     if context.refusable.image_hosts.iter().any(|host| fails_at(&text, host)) {
         return true;
     }
-    // What it names behind these would be taken.
+    // The text after a phrase of `TAKEN_IMAGES` names images that the server accepts.
     let end = TAKEN_IMAGES.first_place(&text).unwrap_or(text.len());
     let subject = text.get(..end).unwrap_or(&text);
     let named = parameter.is_some_and(|name| names_image(&name.to_ascii_lowercase()));

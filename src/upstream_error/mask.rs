@@ -71,7 +71,8 @@ pub(super) fn masked(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     let mut previous = "";
-    // How much farther a credential is expected, and how surely.
+    // `reach`: number of further words that may be a credential; `sure`: true if the words before
+    // certainly announce a credential.
     let (mut reach, mut sure) = (0u8, false);
     loop {
         let start = rest.find(is_word).unwrap_or(rest.len());
@@ -117,7 +118,7 @@ fn begins_like_key(word: &str) -> bool {
     let Some(prefix) = PREFIXES.iter().find(|prefix| words::begins(word, prefix)) else {
         return false;
     };
-    // Those without a separator also begin words.
+    // Prefixes without a separator may also begin ordinary words.
     let longest_word = if prefix.ends_with(['-', '_']) { 6 } else { 18 };
     word.len() > longest_word
 }
@@ -125,7 +126,7 @@ fn begins_like_key(word: &str) -> bool {
 /// Returns true if a word may be an API key, by its position and because it is no natural word.
 /// `sure`: the words before it certainly announce a credential.
 fn could_be_key(word: &str, sure: bool) -> bool {
-    // "You can find your API key at https://…"
+    // A URL is no key: "You can find your API key at https://…".
     if word.starts_with("//") {
         return false;
     }

@@ -53,9 +53,10 @@ impl ErrorBody {
     /// Returns true if the provider's filter refused the prompt.
     pub(super) fn is_content_filter(&self) -> bool {
         self.has_code(&FILTER_CODES)
-        // Ark says of what before it, and of which kind behind it.
+        // Ark's codes name the checked text before `sensitivecontentdetected`, and the kind of
+        // content after it.
         || self.codes.iter().any(|code| words::has(code, "sensitivecontentdetected"))
-        // MiniMax: the prompt, the answer.
+        // MiniMax's codes for a refused prompt and for a refused answer.
         || matches!(self.base_resp, 1026 | 1027)
         || FILTERED.any(&self.own_words())
         || self.has_code(&INVALID_PROMPT_CODES) && INVALID_PROMPT.any(&self.message)
@@ -81,7 +82,7 @@ impl ErrorBody {
     /// Returns true if the error says nothing but that a path does not exist: a page of a router,
     /// or an empty body.
     pub(super) fn is_no_path(&self, model: &str) -> bool {
-        // No server tells of a model on a page.
+        // No server reports a missing model on a web page.
         if self.is_page {
             return true;
         }
@@ -130,9 +131,9 @@ impl ErrorBody {
     /// Returns true if the account has no credit left, although the status is that of a rate limit
     /// or a bad request. Waiting does not help.
     pub(super) fn is_unpaid(&self) -> bool {
-        // `insufficient_quota`, `insufficient_user_quota`, `insufficient_balance`
+        // Codes such as `insufficient_quota`, `insufficient_user_quota` and `insufficient_balance`.
         let lacks = |code: &String| {
-            // A sentence is none.
+            // A code with a space is a sentence.
             !words::has_byte(code, b' ')
                 && words::has(code, "insufficient")
                 && words::has_any(code, &["quota", "balance", "credit"])
@@ -143,7 +144,7 @@ impl ErrorBody {
         let text = self.own_words();
         self.codes.iter().any(lacks)
             || self.has_code(&UNPAID_CODES)
-            // Many have no code for it.
+            // Many servers have no code for an empty account.
             || UNPAID.any(&text)
             || USED_UP.any(&text)
                 && self.retry_after().is_none()
@@ -175,7 +176,7 @@ impl ErrorBody {
     pub(super) fn is_one_image(&self, status: u16, context: &RequestContext) -> bool {
         let parameter = self.parameter.as_deref();
         if status == 415 {
-            // These words are its name, and say nothing of an image.
+            // The words `media type` belong to the name of status 415, and are no sign of an image.
             let message = self.message.to_ascii_lowercase().replace("media type", "type");
             return images::is_one_image(&message, parameter, context);
         }
@@ -228,7 +229,7 @@ impl ErrorBody {
 }
 
 fn status_of(code: &str) -> Option<u16> {
-    // DashScope's `Throttling.RateQuota`, Bedrock's `ThrottlingException`
+    // Codes such as DashScope's `Throttling.RateQuota` and Bedrock's `ThrottlingException`.
     if code.starts_with("throttling") {
         return Some(429);
     }

@@ -45,7 +45,7 @@ use wordings::{
 /// Returns a message in lower case, without quotation marks (vendors use different ones) and
 /// without text quoted from the request.
 fn without_quotes(message: &str) -> String {
-    // As pydantic quotes what it got.
+    // Pydantic quotes the received value after `'input':`.
     let ends = ["'input': {", "'input': ["].into_iter().filter_map(|it| words::find(message, it));
     let own = ends.min().and_then(|end| message.get(..end)).unwrap_or(message);
     let mut text = own.to_ascii_lowercase();
@@ -65,7 +65,7 @@ pub(crate) fn from_upstream(status: u16, body: &[u8], context: &RequestContext) 
 #[must_use]
 pub(crate) fn stop_reason(status: u16, error: &Error) -> Option<StopReason> {
     let stop_reason = error.rejection()?.stop_reason()?;
-    // Some gateways report what no retry can mend as an error of their own.
+    // Some gateways report a refusal, which no retry can change, as a server fault (500).
     let is_answer =
         (400..500).contains(&status) || status == 500 && stop_reason == StopReason::Refusal;
     is_answer.then_some(stop_reason)
@@ -108,7 +108,7 @@ fn reported(object: &str, context: &RequestContext, has_content: bool) -> Error 
         }
     });
     let mut rejection = read(status, &error_body, context);
-    // A proxy writes pages for a server that is down, or starts.
+    // Proxies also write web pages if a server is down or starts.
     let is_wrong_address =
         error_body.is_page && !has_content && !page::is_passing(&error_body.message);
     if is_wrong_address {
@@ -159,29 +159,30 @@ fn mended_status(status: u16, error_body: &ErrorBody, context: &RequestContext) 
     let says = |wordings: &Wordings| wordings.says(&without_quotes(&error_body.message));
     match status {
         400 if error_body.is_bad_key() => 401,
-        // NVIDIA's, where a model is down.
+        // NVIDIA reports a model that is down with status 400.
         400 if words::has(&error_body.message, "DEGRADED function") => 503,
-        // OpenCode Zen's.
+        // OpenCode Zen reports an unknown model with status 401.
         401 if error_body.has_code(&MODEL_ERROR_CODES) => 404,
         400 if error_body.is_unknown_model() => 404,
         400 if error_body.is_too_large() => 413,
         400 | 403 if error_body.is_limited() => 429,
         424 | 500 | 502 | 503 if error_body.is_too_long() => 400,
-        // What a server lacks: some other server's path, or its own fault.
+        // Some servers report missing support for images with status 404 or 500.
         404 | 500 if context.refusable.images && says(&NO_IMAGES) => 400,
-        // An item of reasoning that is not stored there.
+        // A reasoning item that the server has not stored causes status 404.
         404 if context.refusable.reasoning
             && REASONING_UNREAD.any(&without_quotes(&error_body.message)) =>
         {
             400
         }
-        // What it cannot fetch or read is the client's to change: SDKs would send it again.
+        // An image that the server cannot fetch or read is for the client to change. SDKs would
+        // retry after another status.
         404 | 413 | 415 | 500
             if context.refusable.images && error_body.is_one_image(status, context) =>
         {
             400
         }
-        // A template's, which some servers take for their own error.
+        // Error of a chat template, which some servers report as their own fault.
         500 if says(&SYSTEM_ROLE) => 400,
         status => status,
     }
@@ -239,7 +240,7 @@ fn unread_reasoning(
     let is_unread =
         error_body.has_code(&UNREAD_CODES) || REASONING_UNREAD.any(&without_quotes(message));
     is_unread.then(|| Reason::ReasoningUnread {
-        // As `u64`, because no other number of 64 bits is written.
+        // The indices are written as `u64`, because no other number of 64 bits is written.
         block: format!("messages.{}.content.{}", message_at as u64, block as u64),
     })
 }

@@ -9,8 +9,8 @@ pub(super) fn number_after(text: &str, word: &str) -> Option<u64> {
         let rest = text.get(at..)?.strip_prefix(word)?;
         let digits = rest.find(|letter: char| letter.is_ascii_digit())?;
         let (between, rest) = rest.split_at_checked(digits)?;
-        // "exceeded the context length by 12 tokens" names no length, and neither does that "of
-        // DeepSeek-V3".
+        // The number in "exceeded the context length by 12 tokens" is no length, and neither is the
+        // number in "context length of DeepSeek-V3".
         let other = between.contains([';', '>', '`', '\''])
             || words::has_any(between, &[". ", ", ", " by ", " and ", "[", "http"]);
         let of_name = between.bytes().last().is_some_and(words::is_name_byte);

@@ -15,7 +15,7 @@ const NAMED_EFFORT: Reason = Reason::Effort { taken: Vec::new(), names_value: fa
 static NAMES: [(&[&str], Reason); 14] = [
     (&["max_tokens", "max_completion_tokens"], Reason::Parameter(Parameter::MaxTokensField)),
     (&["reasoning_effort", "reasoning.effort", "output_config.effort"], NAMED_EFFORT),
-    // xAI's; Ollama's
+    // Phrases of xAI and of Ollama.
     (&["reasoningeffort", "invalid reasoning value", "think value"], NAMED_EFFORT),
     (
         &["enable_thinking", "chat_template_kwargs", "chat_template"],
@@ -63,7 +63,7 @@ pub(super) fn refused_parameter(message: &str, parameter: Option<&str>) -> Optio
 }
 
 fn refused_by(whole: &str) -> Option<Reason> {
-    // Behind it, pydantic quotes the request.
+    // After `[type=`, pydantic quotes the request.
     let message = words::split_once(whole, "[type=").map_or(whole, |(error_body, _)| error_body);
     let text = without_quotes(message);
     let is_path = |path: &str| {
@@ -74,7 +74,7 @@ fn refused_by(whole: &str) -> Option<Reason> {
         return None;
     }
     if words::has(&text, "function tools with reasoning_effort") {
-        // OpenAI's newer models take tools only so.
+        // OpenAI's newer models take tools only with the effort `none`.
         return Some(Reason::Effort { taken: vec!["none"], names_value: true });
     }
     if NO_ENCRYPTION.any(&text) {
@@ -91,7 +91,7 @@ fn refused_by(whole: &str) -> Option<Reason> {
         });
         places.min_by_key(|(at, _)| *at)
     };
-    // `user` is a role, too.
+    // The word `user` also names a role, which is no parameter.
     let as_word = if words::has(&text, "role") { None } else { first(&WORDS, place_of_word) };
     let named = first(&NAMES, place).into_iter().chain(as_word).min_by_key(|(at, _)| *at);
     let Some((at, refused)) = named else {
@@ -103,13 +103,13 @@ fn refused_by(whole: &str) -> Option<Reason> {
             let names_value = !efforts(whole).is_empty();
             Some(Reason::Effort { taken: efforts(taken), names_value })
         }
-        // A limit that is too high has the same words.
+        // Errors about a limit that is too high name the same parameters.
         Reason::Parameter(Parameter::MaxTokensField | Parameter::OutputLimit)
             if is_beside_number(error_body, at) || words::has_any(&text, &["limit", "at most"]) =>
         {
             None
         }
-        // What else it may be is a matter of its value.
+        // An error that refuses only the parameter's value does not refuse the parameter.
         _ if EFFORT.has(Part::Refusal, taken) || !is_refused => None,
         refused => Some(refused.clone()),
     }

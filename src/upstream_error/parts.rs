@@ -20,13 +20,13 @@ pub(super) fn reasons(
     parameter: Option<&str>,
     context: &RequestContext,
 ) -> Vec<Reason> {
-    // Templates raise errors of their own, which some servers call theirs: 500.
+    // Chat templates raise errors of their own, which some servers report as a server fault: 500.
     let is_of_template = matches!(status, 400 | 500 | NO_STATUS);
-    // What a server lacks is some other server's 404 or 500. By now a 422 is a 400, and a 501 is
-    // a 500.
+    // Some servers report a missing feature with status 404 or 500. The status was already mapped:
+    // 422 to 400, and 501 to 500.
     let is_of_lack = is_of_template || status == 404;
-    // A member that a server does not know is always the request's fault, though Python's servers
-    // may call it theirs.
+    // A member that a server does not know is always the request's fault, though servers in Python
+    // may report a fault of their own.
     let is_of_member = matches!(status, 400 | NO_STATUS)
         || status == 500 && words::has(message, "unexpected keyword argument");
     let text = &without_quotes(message);
@@ -39,8 +39,8 @@ pub(super) fn reasons(
         reasons.push(Reason::Pairing);
     }
     let content = has_calls.then(|| content::refused_content(message, text)).flatten();
-    // Words that a server says of images, too. So nothing is lost, and images follow if that does
-    // not help.
+    // Servers use the same words for images. So calls without text come first, where nothing is
+    // lost, and images follow if that change does not help.
     let is_silent = context.refusable.silent_calls;
     reasons.extend(content.clone().filter(|_| is_silent));
     if is_of_lack && context.refusable.images {
@@ -50,7 +50,8 @@ pub(super) fn reasons(
             reasons.push(Reason::OneImage);
         }
     }
-    // After images: a model that takes no images may name the documents that it takes.
+    // Documents come after images: an error of a model without images may list documents as
+    // allowed.
     if is_of_lack && context.refusable.documents && NO_DOCUMENTS.says(text) {
         reasons.push(Reason::Documents);
     }
@@ -61,7 +62,8 @@ pub(super) fn reasons(
         reasons.push(Reason::Reasoning);
     }
     reasons.extend(window::most_output(message).map(Reason::AnswerLimit));
-    // A server that names the member does not know it, or takes it in no stream.
+    // An error that names `stream_options` means that the server does not know the member, or
+    // accepts the member in no stream.
     if is_of_member && context.stream && context.profile.stream_usage && STREAM_OPTIONS.any(message)
     {
         reasons.push(Reason::StreamOptions);

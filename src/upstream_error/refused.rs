@@ -88,7 +88,8 @@ impl Space {
     /// are left.
     fn of(limit: ContextLimit, context: &RequestContext) -> Option<Self> {
         let ContextLimit::Sum { prompt, answer, window } = limit else { return None };
-        // What was refused is too much, even where it would fit by these numbers.
+        // The refused number of tokens is too large, even if it would fit by the counts in the
+        // error.
         let refused = if context.limits.max_tokens == 0 {
             answer
         } else {
@@ -118,7 +119,8 @@ impl Space {
     /// space is left, since the upstream may count differently.
     #[must_use]
     pub(crate) fn beside(self, estimate: u64) -> Option<u64> {
-        // What is not known is rather counted too high: an eighth.
+        // The real count of the difference to the refused prompt is unknown, so an eighth is added
+        // to be safe.
         let share = |tokens: u64, of: u64, eighths: u128| {
             let parts = u128::from(self.estimate.max(1)).saturating_mul(8);
             let tokens = u128::from(tokens).saturating_mul(u128::from(of)).saturating_mul(eighths);
@@ -150,8 +152,8 @@ impl Refused {
         Some(match reason {
             Reason::Pairing => Self::Calls(message.to_owned()),
             Reason::Images => Self::Images,
-            // An image that a tool gave, or that is older than the last question, comes again with
-            // each request. A new image of the user is the user's to mend.
+            // An image that a tool gave, or that is older than the last question, is in each later
+            // request, too. A new image is for the user to change.
             Reason::OneImage if !context.refusable.new_image => Self::Images,
             Reason::Documents => Self::Documents,
             Reason::ResponseFormat => Self::ResponseFormat,

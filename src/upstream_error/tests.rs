@@ -39,12 +39,12 @@ fn refused_for(status: u16, body: &str, context: &RequestContext) -> Error {
     }
 }
 
-/// The `stop_reason` of an error object that is an answer.
+/// Returns the `stop_reason` of an error object that counts as an answer.
 fn as_answer(object: &str, context: &RequestContext) -> Option<&'static str> {
     from_object(object, context).rejection()?.stop_reason().map(StopReason::word)
 }
 
-/// An error, or the `stop_reason` of an answer.
+/// Returns the error in a body, or the `stop_reason` if the error counts as an answer.
 fn read_body(
     status: u16,
     body: impl AsRef<[u8]>,
@@ -58,7 +58,7 @@ fn message(body: &str) -> String {
     refused(501, body).message.clone()
 }
 
-/// The message for a 400 with this text.
+/// Returns the client's message for a 400 with this text.
 fn rewritten(text: &str) -> String {
     let body = serde_json::json!({"error": {"message": text, "type": "BadRequestError"}});
     let error = refused(400, &body.to_string());
@@ -100,7 +100,7 @@ fn kind_and_status_follow_from_the_status() {
         assert_eq!(of_status(upstream), (kind, status), "{upstream}");
         let error = refused(upstream, "{}");
         if matches!(upstream, 302 | 404 | 405) {
-            // Nothing says that it speaks of a model.
+            // The body has no sign that the error is about a model.
             let wrong = error.rejection().and_then(Rejection::wrong_address);
             assert_eq!((wrong, error.status), (Some(WrongAddress::NoPath), 502), "{error}");
             continue;
@@ -143,7 +143,7 @@ fn the_message_is_found_in_every_shape() {
         (r#"[{"error":{}},{"error":{"message":"m"}}]"#, "m"),
         (r#"{"Message":"m"}"#, "m"),
         (r#"{"error_code":336003,"error_msg":"m"}"#, "m"),
-        // FastChat, Writer, NVIDIA's gateway
+        // Errors of FastChat, Writer and NVIDIA's gateway.
         (r#"{"text":"m","error_code":50002}"#, "m"),
         (r#"{"tpe":"x","errors":[{"tpe":"y","description":"m","extras":{}}]}"#, "m"),
         (
@@ -162,7 +162,7 @@ fn the_message_is_found_in_every_shape() {
         ("\u{feff} {\"error\":\"m\"}\n", "m"),
         ("data: {\"error\":{\"message\":\"m\"}}\n\ndata: [DONE]\n\n", "m"),
         ("event: error\ndata: {\"error\":\"m\"}\n\n", "m"),
-        // Cut off at the largest size.
+        // JSON that was cut off at the maximum size.
         (r#"{"error":{"message":"m","type":"x"#, "m"),
         (r#"{"error":{"message":"say \"m\"\n\u00e9"}}"#, "say \"m\"\né"),
     ] {
@@ -170,7 +170,7 @@ fn the_message_is_found_in_every_shape() {
     }
 }
 
-/// An error of a model that Databricks calls for its clients.
+/// Returns an error of a model that Databricks calls for its clients.
 fn behind_databricks(error: &str) -> String {
     let complaint = format!(r#"{{"external_model_provider":"p","external_model_error":{error}}}"#);
     serde_json::json!({"error_code": "BAD_REQUEST", "message": complaint}).to_string()
@@ -184,7 +184,7 @@ fn databricks_tells_what_the_server_behind_it_said() {
     assert_eq!(message(&behind_databricks(r#""in words""#)), "in words");
     let empty = r#"{"error":{"message":"m","code":"insufficient_quota"}}"#;
     assert_eq!(refused(429, &behind_databricks(empty)).status, 402);
-    // An older form.
+    // Older form of Databricks' errors.
     let body = r#"{"error":"Received error from databricks-model-serving","external_model_message":{"error_code":"BAD_REQUEST","message":"inner"}}"#;
     assert_eq!(message(body), "Received error from databricks-model-serving: inner");
 }
@@ -252,7 +252,7 @@ fn a_long_body_is_told_by_its_beginning() {
 #[test]
 fn a_prompt_that_is_too_long_is_told_in_the_words_of_the_real_api() {
     for (text, prompt, window) in [
-        // OpenAI, DeepSeek
+        // Errors of OpenAI and DeepSeek.
         (
             "This model's maximum context length is 8192 tokens. However, you requested 9000 tokens",
             9000,
@@ -273,7 +273,7 @@ fn a_prompt_that_is_too_long_is_told_in_the_words_of_the_real_api() {
             300_000,
             272_000,
         ),
-        // vLLM, old and new
+        // Errors of old and new versions of vLLM.
         (
             "This model's maximum context length is 8192 tokens. However, your request has 9000 input tokens. Please reduce the length of the input messages.",
             9000,
@@ -294,7 +294,7 @@ fn a_prompt_that_is_too_long_is_told_in_the_words_of_the_real_api() {
             9000,
             8192,
         ),
-        // SGLang
+        // Errors of SGLang.
         (
             "The input (9000 tokens) is longer than the model's context length (8192 tokens).",
             9000,
@@ -305,13 +305,13 @@ fn a_prompt_that_is_too_long_is_told_in_the_words_of_the_real_api() {
             9000,
             8192,
         ),
-        // llama.cpp
+        // Errors of llama.cpp.
         (
             "request (9024 tokens) exceeds the available context size (4096 tokens), try increasing it",
             9024,
             4096,
         ),
-        // Gemini
+        // Errors of Gemini.
         (
             "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
             1_200_000,
@@ -322,13 +322,13 @@ fn a_prompt_that_is_too_long_is_told_in_the_words_of_the_real_api() {
             1_200_000,
             1_048_576,
         ),
-        // Mistral
+        // Errors of Mistral.
         (
             "Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length",
             40000,
             32768,
         ),
-        // xAI, Fireworks, Cohere, OpenRouter, Moonshot, TGI, LM Studio
+        // Errors of xAI, Fireworks, Cohere, OpenRouter, Moonshot, TGI and LM Studio.
         (
             "This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
             537_812,

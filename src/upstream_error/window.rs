@@ -119,13 +119,13 @@ fn context_limit(
     let total = sum
         .or_else(|| TOTAL_TOKENS.number(text))
         .filter(|total| answer.is_none_or(|answer| *total > answer));
-    // A total is exact where the prompt has several parts of which one was found.
+    // A total is exact, while a number of prompt tokens may count only one of several parts.
     let complaint = error_body
         .prompt_tokens
         .or_else(|| total?.checked_sub(answer?))
         .or_else(|| number_after(text, "resulted in").filter(|_| answer.is_none()))
         .or_else(|| PROMPT_TOKENS.number(text));
-    // Of a total without parts nobody knows whether the answer is in it: Kimi's.
+    // A total without parts may include the answer, as Kimi's total does.
     let apart = total.filter(|_| complaint.is_none() && answer.is_none());
     let apart = apart.filter(|total| is_sum(text, *total, context));
     let answer = answer.or_else(|| apart.map(|_| context.limits.max_tokens));
@@ -138,7 +138,7 @@ fn context_limit(
         (Some(prompt), Some(window), _) if prompt > window => {
             ContextLimit::Prompt { prompt, window }
         }
-        // Some count one token more: older SGLang.
+        // Older SGLang counts one token more, so a sum that equals the window is too large.
         (Some(prompt), Some(window), Some(answer)) if prompt.saturating_add(answer) >= window => {
             ContextLimit::Sum { prompt, answer, window }
         }
@@ -181,7 +181,8 @@ fn likely_prompt(prompt: u64, answer: u64, window: u64, estimate: u64) -> u64 {
         return prompt;
     }
     if estimate > prompt {
-        // Not the whole of it: those are the words for a prompt that is certainly too long.
+        // The result stays below the window, because a prompt that fills the window would count as
+        // certainly too long.
         return estimate.min(window.saturating_sub(1));
     }
     prompt.saturating_add(window.saturating_sub(prompt) / 2)
@@ -189,7 +190,7 @@ fn likely_prompt(prompt: u64, answer: u64, window: u64, estimate: u64) -> u64 {
 
 /// Returns the reason if `max_tokens` alone exceeds the model's maximum.
 fn too_much_output(text: &str, context: &RequestContext) -> Option<Reason> {
-    // A sum is not of the answer alone.
+    // An error about a sum is not about the answer alone.
     if !ANSWER.has(Part::Subject, text) || words::has(text, "sum of ") {
         return None;
     }
@@ -249,7 +250,8 @@ pub(super) fn over_rate(error_body: &ErrorBody, context: &RequestContext) -> Opt
     if words::has(&text, "used ") {
         return None;
     }
-    // Before that, the model's name may have a limit of its own: `gpt-4.1 (for limit gpt-4.1)`.
+    // The model's name before `tokens per` may contain the word `limit`: `gpt-4.1 (for limit
+    // gpt-4.1)`.
     let (_, text) = words::split_once(&text, "tokens per ")?;
     let window = number_after(text, "limit ")?;
     let requested = number_after(text, "requested ").filter(|requested| *requested > window)?;
@@ -269,7 +271,7 @@ pub(super) fn is_answer_too_short(error_body: &ErrorBody, context: &RequestConte
     let least = |wordings: &Wordings, more: u64| {
         let mut numbers =
             wordings.phrases(Part::After).filter_map(|word| number_behind(&text, word));
-        // A limit beyond these is that of something else.
+        // A minimum above 100 tokens, or up to `max_tokens`, is the limit of something else.
         numbers.any(|least| {
             let least = least.saturating_add(more);
             least <= 100 && (1..least).contains(&context.limits.max_tokens)

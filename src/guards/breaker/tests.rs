@@ -1,4 +1,5 @@
-//! The history is read from its end, and must be judged as if it were read from its beginning.
+//! Tests that a history, which is read from its end, is judged as if it were read from its
+//! beginning.
 
 use super::*;
 use crate::guards::person::after_news;
@@ -15,7 +16,7 @@ fn text(words: &'static str) -> Block<'static> {
     Block::Text(Text { text: Str::plain(words), cached: None, cited: false })
 }
 
-/// One call each, by name and input, and what became of it.
+/// Tool call and its result: name, input, text of the result, and the value of `is_error`.
 type Made = (&'static str, &'static str, &'static str, bool);
 
 fn calls_of_a_turn() -> impl Strategy<Value = Vec<Made>> {
@@ -25,7 +26,8 @@ fn calls_of_a_turn() -> impl Strategy<Value = Vec<Made>> {
     prop::collection::vec((name, input, said, prop::bool::weighted(0.1)), 0..3)
 }
 
-/// What comes after the results: nothing, a client's words, a person's, or a system message.
+/// Generates histories in which nothing, a client's text, a person's text or a system message
+/// follows the results.
 fn history() -> impl Strategy<Value = Vec<Turn<'static>>> {
     let after = prop_oneof![30 => Just(0), 1 => Just(1), 1 => Just(2), 2 => Just(3), 1 => Just(4)];
     prop::collection::vec((calls_of_a_turn(), after, any::<bool>()), 1..40).prop_map(|all| {
@@ -96,7 +98,7 @@ fn a_history_that_gets_on_is_read_at_its_end_only() {
     assert_eq!(last_reset(&turns, &mut |_| true), Start::New(4));
 }
 
-/// Turns with one call each and its result, none of which failed.
+/// Returns turns with one successful call each and its result.
 fn successes(made: &[(&'static str, &'static str)]) -> Vec<Turn<'static>> {
     let (id, mut turns) = (Str::plain("toolu_a"), Vec::new());
     for (name, said) in made {
@@ -116,7 +118,7 @@ fn stuck(made: &[(&'static str, &'static str)]) -> Vec<(String, u32)> {
 
 #[test]
 fn calls_that_take_turns_are_counted_each() {
-    // What is new resets the counts of what came before it, here the first `look`.
+    // A new success resets the counts of earlier calls, here of the first `look`.
     let pair = [("look", "a"), ("read", "b")].repeat(4);
     assert_eq!(stuck(&pair), [("read".to_owned(), 4), ("look".to_owned(), 3)]);
     let cycle = [("look", "a"), ("look", "b"), ("read", "b"), ("read", "b")].repeat(4);

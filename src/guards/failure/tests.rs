@@ -42,7 +42,7 @@ fn errors_are_known_by_their_shape() {
         r#"{"error":"invalid_grant","error_description":"Token has expired"}"#,
         r#"{"type":"t","title":"Invalid","status":400,"errors":{"q":["x"]},"traceId":"0"}"#,
     ] {
-        // `None`: the schema is not asked.
+        // `None` means that the schema is not read.
         assert!(failed(words, false, None), "{words}");
     }
     assert!(failed("fine", true, None));
@@ -139,12 +139,12 @@ fn the_schema_decides_only_where_a_result_complains() {
         assert!(!failed(words, false, Some(true)), "{words}");
     }
     assert!(failed("ValueError: q", false, Some(false)));
-    // It has more to say than that.
+    // A result with other data beside a complaint is no failure.
     assert!(!failed(r#"{"name":"p","detail":"missing"}"#, false, None));
     assert!(!failed(r#"{"detail":{"name":"x","price":3}}"#, false, None));
     let long = format!("{{\"output\":\"what is missing: {}\"}}", "x".repeat(4000));
     assert!(!failed(&long, false, None));
-    // The tool did its work with what it got.
+    // A normal result means that the input was good enough.
     assert!(!failed("a.txt\nb.txt", false, None));
     let reference = Block::ToolReference(Str::plain("w"));
     let result = ToolResult {

@@ -8,7 +8,7 @@ fn text(text: &'static str) -> UserPart<'static> {
     UserPart::Block(Block::Text(Text { text, cached: None, cited: false }))
 }
 
-/// The inside of a JSON string.
+/// Returns a text part from the inside of a JSON string.
 fn escaped(raw: &'static str) -> UserPart<'static> {
     let quoted = Box::leak(format!("\"{raw}\"").into_boxed_str());
     let text = json::Reader::new(quoted, 1).string().unwrap();

@@ -55,7 +55,7 @@ fn calls_are_the_same_however_they_are_written() {
         echoed("t", r#"{"summary":"a","task_progress":"x"}"#),
         echoed("t", r#"{"summary":"b","task_progress":"x"}"#)
     );
-    // What is no shell may mean it.
+    // The description counts if the tool is no shell.
     assert_ne!(
         echoed("t", r#"{"command":"create","description":"a"}"#),
         echoed("t", r#"{"command":"create","description":"b"}"#)
@@ -221,7 +221,7 @@ fn results_of_every_kind_are_the_same_if_they_say_the_same() {
             assert_eq!(of_result(left) == of_result(right), at == other, "{left:?} {right:?}");
         }
     }
-    // Where it stands makes no difference.
+    // The position of a document in the request makes no difference.
     let (here, there) = (of(document(1, data("QQ=="))), of(document(2, data("QQ=="))));
     assert!(same_result(&here, &there) && of_result(&here) == of_result(&there));
 }

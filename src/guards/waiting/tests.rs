@@ -41,7 +41,7 @@ fn a_call_waits_by_its_tool_or_by_what_it_is_asked_to_do() {
         ("execute_bash", r#"{"command":""}"#, true),
         ("terminal", r#"{"command": "" ,"is_input":false}"#, true),
         ("terminal", r#"{"command":"ls"}"#, false),
-        // It is an error of a model that Claude Code has no use for.
+        // An empty command of `Bash` is an error of the model: Claude Code does not wait for it.
         ("Bash", r#"{"command":""}"#, false),
     ] {
         let (id, name) = (Str::plain("t"), Str::plain(name));

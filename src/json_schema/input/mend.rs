@@ -186,7 +186,7 @@ pub(crate) fn judge(
         ValueKind::String => check.judge_text(schema, value, bounded),
         ValueKind::Bool | ValueKind::Array | ValueKind::Object => Verdict::Keep,
     };
-    // Without a budget all checks say yes.
+    // All checks succeed once the budget is spent, so the verdict means nothing.
     if check.budget.is_spent() { Verdict::Keep } else { verdict }
 }
 

@@ -83,7 +83,7 @@ impl<'s> Check<'s, '_> {
         let mut reader = Reader::of(&text);
         let json = reader.skip().ok()?;
         reader.end().ok()?;
-        // There may be more of them inside.
+        // The unquoted JSON may contain further quoted values.
         let json = self.unquoted(schema, json, depth).unwrap_or_else(|| json.to_owned());
         self.apply(schema, &json, depth).then_some(json)
     }

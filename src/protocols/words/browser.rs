@@ -1,4 +1,4 @@
-//! The state of a browser, put into words.
+//! Text form of a browser's state: tabs and changes.
 
 use crate::json::{self, Reader, escape};
 
@@ -46,7 +46,7 @@ fn push_state_line(out: &mut Vec<u8>, raw: &str, is_tab: bool) {
     }
     let in_order = (0..ORDER.len()).flat_map(|at| words.iter().filter(move |word| word.0 == at));
     for (_, value) in in_order {
-        // Strings and numbers only; anything else is not a word.
+        // Only strings and numbers are written.
         let mut reader = Reader::new(value, 1);
         let Ok(word) = reader.string().map(|text| text.raw()).or_else(|_| reader.number()) else {
             continue;

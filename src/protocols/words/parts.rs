@@ -10,13 +10,13 @@ use crate::protocols::breakpoints::Breakpoint;
 
 /// Form in which a protocol writes parts of messages.
 pub(crate) struct Parts {
-    /// The `type` of a text.
+    /// Value of `type` for a text part.
     pub(crate) text: &'static str,
     /// True if the protocol has a place for the address of a file.
     pub(crate) file_urls: bool,
-    /// Whether a text has a place for `cache_control`.
+    /// True if a text part may have `cache_control`.
     pub(crate) cache_control: bool,
-    /// Writes an image or a file, and a cache breakpoint behind it if one is due.
+    /// Function that writes an image or a file, followed by a cache breakpoint if one is due.
     pub(crate) attachment:
         fn(Words<'_, '_>, &mut Writer<'_>, &Block<'_>, Option<Breakpoint>) -> Result<(), Error>,
 }
@@ -35,12 +35,12 @@ impl Words<'_, '_> {
         self.breakpoints() == CacheBreakpoints::CacheControl
     }
 
-    /// Whether any cache breakpoints are written.
+    /// Returns true if any cache breakpoints are written.
     pub(crate) fn has_breakpoints(&self) -> bool {
         self.breakpoints() != CacheBreakpoints::None
     }
 
-    /// Returns a mark of the client's in the form that the upstream takes.
+    /// Returns a client's cache mark in the form that the upstream takes.
     pub(crate) fn breakpoint(&self, mark: CacheMark) -> Option<Breakpoint> {
         match self.breakpoints() {
             CacheBreakpoints::None => None,
@@ -49,8 +49,8 @@ impl Words<'_, '_> {
         }
     }
 
-    /// Returns the client's mark on an item, if it is written there. Only texts have a place for
-    /// `cache_control`.
+    /// Returns the client's cache mark on an item, if a mark is written on this item. Only texts
+    /// may have `cache_control`.
     pub(crate) fn mark_on(&self, item: &UserPart<'_>) -> Option<CacheMark> {
         let UserPart::Block(block) = item else { return None };
         let mark = match block {
@@ -62,7 +62,7 @@ impl Words<'_, '_> {
         mark.filter(|_| self.has_place(block))
     }
 
-    /// Returns the mark of an item that has a place for one and something to cache.
+    /// Returns the cache mark of an item, if the item may have a mark and has content to cache.
     pub(crate) fn place_on<'i>(
         &self,
         item: &'i mut UserPart<'_>,
@@ -79,7 +79,7 @@ impl Words<'_, '_> {
         }
     }
 
-    /// Whether a mark on a block is written. Only texts have a place for `cache_control`.
+    /// Returns true if a mark on this block is written. Only texts may have `cache_control`.
     fn has_place(&self, block: &Block<'_>) -> bool {
         match self.breakpoints() {
             CacheBreakpoints::None => false,
@@ -119,7 +119,7 @@ impl Words<'_, '_> {
         blocks: &[Block<'_>],
         breakpoint: Option<Breakpoint>,
     ) -> Result<(), Error> {
-        // Where the last text began; between two images there may be none.
+        // Offset at which the last text part began; there may be no text between two images.
         let mut before = json.out().len();
         self.begin_text(json);
         let mut from = json.out().len();
@@ -180,7 +180,7 @@ impl Words<'_, '_> {
         Ok(())
     }
 
-    /// Writes what is attached to results, each with the name of its result.
+    /// Writes the images and files of results, each with the name of its result.
     pub(crate) fn write_attached(
         &self,
         json: &mut Writer<'_>,
@@ -198,8 +198,8 @@ impl Words<'_, '_> {
         Ok(())
     }
 
-    /// Writes the content of a result, and the words that stand with it. `waits`: what is attached
-    /// to it is written later.
+    /// Writes the content of a result, and the texts that are merged into the result. `waits`:
+    /// images and files of the result are written later.
     pub(crate) fn write_result(
         &self,
         json: &mut Writer<'_>,
@@ -276,7 +276,7 @@ pub(crate) fn write_image(json: &mut Writer<'_>, image: &Image<'_>) {
         ImageSource::Url(url) => {
             json.str(*url);
         }
-        // Refused by the check.
+        // Images by file id were already refused by `check_image`.
         ImageSource::File => {
             json.null();
         }

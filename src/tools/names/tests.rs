@@ -18,7 +18,7 @@ fn a_name_that_fits_is_not_touched() {
 
 #[test]
 fn other_names_are_cut_and_marked_with_their_hash() {
-    // printf 'my tool' | sha256sum
+    // The hash is that of `printf 'my tool' | sha256sum`.
     assert_eq!(outgoing("my tool", length(64)), "my_tool_ba077b42");
     assert_eq!(outgoing("my tool", length(0)), "my_tool_ba077b42");
     let long = outgoing(&"a".repeat(65), length(64)).into_owned();

@@ -1,4 +1,4 @@
-//! What is sent of the tools that are offered: server tools, limits, the choice, dialects.
+//! Tests of the tools that are sent: server tools, limits, the choice, dialects.
 
 use super::*;
 use crate::profile::{ToolChoiceAny, ToolChoiceNamed, ToolChoiceNone};
@@ -77,13 +77,13 @@ fn a_chat_completions_tool_is_passed_through() {
     given.with(|set, _| assert_eq!(set.outgoing_name("my.tool", None), "my.tool")).unwrap();
     let error = Given::tools(json!([{"type": "function", "name": "w"}])).error();
     assert_eq!(error.message, "tools[0].function: Field required");
-    // What is null is not there, which not every upstream knows.
+    // Members that are null are left out, because not every upstream accepts null.
     let empty =
         json!({"description": null, "name": "w", "strict": null, "parameters": {"a": null}});
     let tools = Given::tools(json!([{"type": "function", "function": empty}])).got().body;
     let sent = json!({"name": "w", "parameters": {"a": null}});
     assert_eq!(tools["tools"], json!([{"type": "function", "function": sent}]));
-    // A name beside the function is none that the upstream reads.
+    // The upstream does not read a name beside `function`.
     for nameless in [json!({"name": ""}), json!({"parameters": {}}), json!({"name": null})] {
         let tools = json!([{"name": "w", "function": nameless, "type": "function"}]);
         let message = &Given::tools(tools).error().message;

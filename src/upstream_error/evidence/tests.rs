@@ -1,4 +1,4 @@
-//! Words that a server repeats out of the request.
+//! Tests with words that a server repeats from the request.
 
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -27,7 +27,7 @@ const OWN: [(&str, &str); 9] = [
 const AROUND: [(&str, &str); 6] =
     [("'", "'"), ("\"", "\""), ("`", "`"), ("“", "”"), ("got '", "'"), ("received: \"", "\"")];
 
-/// Words by which rows name their subjects, by which servers refuse them, and of no meaning.
+/// Returns words: names and complaints of the table's rows, and words without meaning.
 fn pool() -> Vec<String> {
     let rows = rows().flat_map(|row| listed(row.names).chain(listed(row.lacks)));
     let of_rows = rows.chain(WANTS_TEXT.phrases(Part::Alone)).flat_map(|entry| entry.split(" & "));
@@ -46,7 +46,7 @@ fn pool() -> Vec<String> {
     of_rows.chain(others).map(str::to_owned).collect()
 }
 
-/// The changes for an error with this message, which are tried one after the other.
+/// Returns the changes for an error with this message, in the order in which they are tried.
 fn found(status: u16, message: &str, sent: Option<&str>) -> Vec<Refused> {
     let body = json!({"error": {"message": message}}).to_string();
     let error = from_upstream(status, body.as_bytes(), &RequestContext::default());
@@ -54,7 +54,7 @@ fn found(status: u16, message: &str, sent: Option<&str>) -> Vec<Refused> {
     found.into_iter().map(|(_, change)| change).collect()
 }
 
-/// A request with a text in each place that is its user's.
+/// Returns requests with `text` in each place that the user controls.
 fn request(text: &str) -> [String; 4] {
     let with = |user: &str, name: &str, values: &[&str], id: &str| {
         json!({
@@ -77,7 +77,7 @@ fn request(text: &str) -> [String; 4] {
 
 fn repeats_nothing(own: (&str, &str), quotes: (&str, &str), text: &str, sent: Option<&str>) {
     let ((before, behind), (open, close)) = (own, quotes);
-    // Signs of the text close the quotation: the server's words are between them.
+    // Quotation marks inside of the text would close the quotation.
     if close == "\"" && text.contains(close) {
         return;
     }
@@ -127,7 +127,7 @@ proptest! {
         let is_long = part.len() > QUOTED_WORDS;
         if is_long {
             repeats_nothing(own, quotes, &part.join(" "), Some(sent));
-            // Without quotes, and where the request is gone.
+            // The server repeats words without quotation marks, or the request is gone.
             repeats_nothing(own, ("", ""), &part.join(" "), Some(sent));
             repeats_nothing(own, quotes, &part.join(" ").replace(['\'', '"'], ""), None);
         }

@@ -18,24 +18,24 @@ fn the_wordings_of_servers_without_eyes_are_known() {
         "Invalid content type. image_url is only supported by certain models.",
         "/models/qwen3 is not a multimodal model",
         "Unsupported content type 'image_url': this is a text-only model",
-        // As anybody would say it
+        // Plain wordings that any server may use.
         "This model does not support vision.",
         "vision input is not supported",
         "this model only supports text, but the message has an image",
         "image_url: the model is text only",
         "m is not multimodal",
         "m is not a multi-modal model",
-        // Copilot, Zhipu
+        // Errors of Copilot and Zhipu.
         "model \"gpt-4.1\" not supported for vision",
         "messages.content.type 参数非法，取值范围 ['text']",
-        // Groq, Ollama and others
+        // Errors of Groq, Ollama and other servers.
         "'messages.0' : for 'role:user' the following must be satisfied[('messages.0.content' : value must be a string)]",
         "messages[0].content must be a string",
         "this model is missing data required for image input",
         "Unknown content part type: image_url",
         "Unexpected message content type: image_url",
         "Model only supports text input",
-        // mlx_lm, SiliconFlow, Mistral, Bedrock, DashScope
+        // Errors of mlx_lm, SiliconFlow, Mistral, Bedrock and DashScope.
         "Only 'text' content type is supported.",
         "The model is not a VLM (Vision Language Model). Please use text-only prompts.",
         "Image input is not enabled for this model",
@@ -54,7 +54,7 @@ fn what_is_said_of_one_image_is_not_said_of_all() {
         "Unsupported image resolution",
         "Too many images: this model does not support more than 5",
         "unsupported media type of image: image/heic",
-        // Kimi takes no URLs, and says so of one picture, too.
+        // Kimi takes no image URLs, and uses this wording for a single image, too.
         "Invalid request: unsupported image url: https://example.com/a.png",
         "Unsupported image. Please try another one.",
         "unsupported image type: bmp",

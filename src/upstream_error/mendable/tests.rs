@@ -38,7 +38,8 @@ fn a_refused_schema_is_that_of_the_clients_tool() {
         assert_eq!(complaint, Some(format!("tools.4.custom.input_schema: {message}")));
     }
     for message in [
-        // Which tool it is, nobody knows; a member of a toolset has no schema of the client's.
+        // Errors that do not show which tool is meant, or that are about a member of a toolset,
+        // whose schema is not the client's.
         "tools.function.parameters is not a valid moonshot flavored json schema",
         "Invalid schema for function 'member': no",
         "Invalid 'tools[9].function.parameters': no",
@@ -64,7 +65,7 @@ fn what_is_refused_is_what_the_client_sent() {
             "output_config.effort: unknown variant `high`, expected one of `low`, `medium`",
             "This model does not support the effort parameter.",
         ),
-        // MiniMax, llama.cpp, grok2api
+        // Errors of MiniMax, llama.cpp and grok2api.
         (
             "invalid params, chat content has invalid message role: system (2013)",
             "role 'system' is not supported here",
@@ -74,19 +75,19 @@ fn what_is_refused_is_what_the_client_sent() {
             "role 'system' is not supported here",
         ),
         ("Messages API 不支持 role=\"system\"", "role 'system' is not supported here"),
-        // SGLang
+        // Errors of SGLang.
         (
             "thinking.type: Input should be 'enabled' or 'disabled'",
             "thinking.type: 'adaptive' is not supported",
         ),
-        // DeepSeek, llama.cpp, Ollama
+        // Errors of DeepSeek, llama.cpp and Ollama.
         (
             "messages[6].content: unknown variant `image`, expected one of `text`, `tool_use`",
             "Could not process image",
         ),
         ("Failed to load image or audio file", "Could not process image"),
         ("this model is missing data required for image input", "Could not process image"),
-        // Servers of Rust and of Python
+        // Errors of servers in Rust and in Python.
         (
             "messages[6].content: unknown variant `document`, expected one of `text`, `image`",
             "This model does not support PDF input",
@@ -116,7 +117,7 @@ fn what_is_refused_is_what_the_client_sent() {
         "temperature: Input should be less than 2",
         "output_config.format: Extra inputs are not permitted",
         "Unsupported parameter: top_k. Supported parameters: seed, reasoning_effort",
-        // What may be sent, and what is said of something else.
+        // Errors that list allowed values, or that are about another part of the request.
         "unknown variant `search_result`, expected one of `text`, `image`, `document`",
         "messages.0.content.1.document.source.base64.media_type: Input should be 'application/pdf'",
         "'top_p' is not supported with this model. See the documentation at x",
@@ -128,7 +129,7 @@ fn what_is_refused_is_what_the_client_sent() {
     ] {
         assert_eq!(told_of(message), None, "{message}");
     }
-    // The real API's.
+    // Messages of Anthropic's real API.
     for message in [
         "This model does not support the effort parameter.",
         "messages.0.content.1.image.source.base64.data: Could not process image",

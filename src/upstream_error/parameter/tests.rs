@@ -13,7 +13,7 @@ fn refused_parameter(message: &str, parameter: Option<&str>) -> Option<Refused> 
 #[test]
 fn the_wordings_of_servers_that_refuse_a_parameter_are_known() {
     for (message, refused) in [
-        // OpenAI
+        // Errors of OpenAI.
         (
             "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
             Refused::Parameter(Parameter::MaxTokensField),
@@ -40,7 +40,7 @@ fn the_wordings_of_servers_that_refuse_a_parameter_are_known() {
             "Unrecognized request argument supplied: prompt_cache_key",
             Refused::Parameter(Parameter::PromptCacheKey),
         ),
-        // Kimi, xAI, Mistral, Gemini, Qwen, Ollama
+        // Errors of Kimi, xAI, Mistral, Gemini, Qwen and Ollama.
         (
             "invalid temperature: only 1 is allowed for this model",
             Refused::Parameter(Parameter::Sampling),
@@ -60,7 +60,7 @@ fn the_wordings_of_servers_that_refuse_a_parameter_are_known() {
             Refused::Parameter(Parameter::ThinkingSwitch),
         ),
         ("\"llama3.2\" does not support thinking", Refused::Parameter(Parameter::Thinking)),
-        // Claude behind a router, Fireworks, LiteLLM, servers of Rust
+        // Errors of Claude behind a router, Fireworks, LiteLLM, and servers in Rust.
         (
             "`temperature` and `top_p` cannot both be specified for this model. Please use only one.",
             Refused::Parameter(Parameter::Sampling),
@@ -92,7 +92,7 @@ fn the_wordings_of_servers_that_refuse_a_parameter_are_known() {
             Refused::Parameter(Parameter::User),
         ),
         ("metadata: Extra inputs are not permitted", Refused::Parameter(Parameter::User)),
-        // Bedrock, vLLM, OpenRouter, Minimax
+        // Errors of Bedrock, vLLM, OpenRouter and Minimax.
         (
             "This model doesn't support the temperature field. Remove temperature and try again.",
             Refused::Parameter(Parameter::Sampling),
@@ -157,7 +157,7 @@ fn the_efforts_that_are_taken_are_read() {
             vec![Minimal, Low, Medium, High],
         ),
         ("`reasoning_effort` must be one of `low`, `medium`, or `high`", vec![Low, Medium, High]),
-        // vLLM, of gpt-oss
+        // Errors of vLLM with gpt-oss.
         (
             "reasoning_effort='none' is not supported by Harmony. Supported values are: high, medium, low.",
             vec![Low, Medium, High],
@@ -169,7 +169,7 @@ fn the_efforts_that_are_taken_are_read() {
         ),
         ("reasoning_effort: Input should be 'low', 'medium' or 'high'", vec![Low, Medium, High]),
         ("reasoning_effort error : medium, should be no_think/low/high", vec![Low, High]),
-        // What was sent is quoted beside it.
+        // The error quotes the value that was sent.
         (
             "[{'type': 'literal_error', 'loc': ('body', 'reasoning_effort'), 'msg': \"Input should be 'low', 'medium' or 'high'\", 'input': 'xhigh', 'ctx': {'expected': \"'low', 'medium' or 'high'\"}}]",
             vec![Low, Medium, High],
@@ -227,24 +227,24 @@ fn what_is_said_of_something_else_refuses_no_parameter() {
         "This user is not allowed to use this model",
         "response_format.thinking_budget_tokens_max is not supported",
         "input.temperature: Extra inputs are not permitted",
-        // Schemas and inputs of tools, and the conversation
+        // Errors about schemas and inputs of tools, and about the conversation.
         "Invalid schema for function 'set_thermostat': In context=('properties', 'temperature'), 'minimum' is not permitted.",
         "tool call validation failed: parameters for tool x did not match: errors: [additionalProperties 'user' not allowed]",
         "[{'type': 'extra_forbidden', 'loc': ('body', 'messages', 1, 'refusal'), 'msg': 'Extra inputs are not permitted', 'input': 'I must stop here'}]",
         "[{'type': 'extra_forbidden', 'loc': ('body', 'min_p'), 'msg': 'Extra inputs are not permitted', 'input': {'role': 'user'}}]",
         "1 validation error for ChatCompletionRequest\nmax_tokens\n  Value error, max_tokens exceeds what is left",
         "body.refusal\n  Extra inputs are not permitted [type=extra_forbidden, input_value='lower the temperature']",
-        // English
+        // Ordinary English words that are also names of parameters.
         "Unknown error, please stop the stream and retry",
         "Model claude-3.7-sonnet:thinking is not supported",
         "This model does not support tool use in thinking mode",
         "Access denied: user is not allowed here",
-        // Claude Code asks the other way by itself.
+        // Claude Code switches to the other kind of thinking by itself.
         "\"thinking.type.enabled\" is not supported for this model. Use \"thinking.type.adaptive\" and \"output_config.effort\"",
         "adaptive thinking is not supported on this model",
         "thinking.type: unknown variant `adaptive`, expected `enabled` or `disabled`",
         "Internal error while reading temperature. Please contact support.",
-        // A limit, and not its name
+        // An error about the value of a limit, and not about the parameter's name.
         "max_tokens 64000 is not supported by this model, the limit is 32768",
     ] {
         assert_eq!(refused_parameter(message, None), None, "{message}");

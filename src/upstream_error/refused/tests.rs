@@ -7,12 +7,12 @@ fn the_space_beside_a_prompt_follows_what_the_upstream_counted() {
     let space = Space { answer: 2_000, prompt: 3_000, estimate: 1_500 };
     assert_eq!(space.window(), 5_000);
     assert_eq!(space.beside(1_500), Some(2_000));
-    // Two tokens for each that is estimated, and an eighth more.
+    // Each further estimated token counts as two tokens and an eighth more.
     assert_eq!(space.beside(1_600), Some(2_000 - 225));
-    // Where it is shorter, the estimate alone, and an eighth less.
+    // For a shorter prompt, each missing estimated token counts as one token, minus an eighth.
     assert_eq!(space.beside(1_400), Some(2_000 + 87));
     assert_eq!(space.beside(0), Some(2_000 + 1_312));
-    // No space for a call: the upstream may know better, and clients compact.
+    // Space that is too small for a call is no result: the client gets the error and compacts.
     assert_eq!(space.beside(1_933), Some(2_000 - 974));
     assert_eq!((space.beside(1_940), space.beside(2_500)), (None, None));
     assert_eq!(space.beside(u64::MAX), None);

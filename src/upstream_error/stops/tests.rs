@@ -61,7 +61,7 @@ fn the_most_stop_sequences_that_servers_take_are_read() {
     let bare = "array too long. Expected an array with maximum length 4, but got an array with length 5 instead.";
     assert_eq!(refused_stops(bare, Some("stop"), 5), Some(Refused::StopCount(4)));
     assert_eq!(refused_stops(bare, Some("tools"), 5), None);
-    // OpenAI's older words have no number.
+    // OpenAI's older message has no number.
     let old = "['a', 'b', 'c', 'd', 'e'] is too long - 'stop'";
     assert_eq!(refused_stops(old, None, 5), Some(Refused::Parameter(Parameter::Stop)));
 }
@@ -82,6 +82,6 @@ fn what_is_said_of_other_lists_is_no_matter_of_stop_sequences() {
         let refused = refused_stops(message, None, 5);
         assert!(refused.is_none() || message.starts_with("Please"), "{message}: {refused:?}");
     }
-    // More than were sent is not what was refused.
+    // A maximum above the number of stop sequences in the request is another limit.
     assert_eq!(refused_stops("stop: at most 16 items", None, 5), None);
 }

@@ -1,4 +1,4 @@
-//! Errors where an answer should be.
+//! Tests of errors in place of an answer.
 
 use super::*;
 
@@ -111,8 +111,7 @@ fn a_wrong_key_of_the_client_is_not_tried_again() {
 
 #[test]
 fn a_vendors_own_code_is_known_by_its_status() {
-    // MiniMax: a time that was up, rates and connections, keys, a wrong request, a plan that is
-    // used up.
+    // Codes of MiniMax: a timeout, rates and connections, keys, a wrong request, a used-up plan.
     for (code, status) in [
         (1001, 504),
         (1002, 429),
@@ -131,13 +130,14 @@ fn a_vendors_own_code_is_known_by_its_status() {
         assert_eq!(error.should_retry, forever, "{code}");
     }
     for (code, status) in [
-        // Zhipu's limits: requests at once, in a minute, in a day; a model that is busy; a plan.
+        // Codes of Zhipu: limits of requests at once, in a minute and in a day, a busy model, a
+        // plan.
         ("1302", 429),
         ("1303", 429),
         ("1304", 429),
         ("1305", 429),
         ("1308", 429),
-        // GitHub Models, Google, Moonshot, Together
+        // Codes of GitHub Models, Google, Moonshot and Together.
         ("unauthorized", 401),
         ("UNAUTHENTICATED", 401),
         ("DEADLINE_EXCEEDED", 504),
@@ -175,7 +175,7 @@ fn the_code_that_clients_act_on_is_kept() {
     let code = "enforced_spend_limit_reached";
     assert_eq!(complaint(&refused(429, &body(code))).as_deref(), Some(code));
     assert_eq!(complaint(&from_object(&body(code), &context())).as_deref(), Some(code));
-    // A word, and nothing that could be a credential.
+    // A code is passed on only if it is a single word that cannot be a credential.
     for other in ["", "sk-canary-1", "Not a word", &"a".repeat(65)] {
         assert_eq!(complaint(&refused(429, &body(other))), None, "{other}");
     }
@@ -246,7 +246,7 @@ fn a_page_in_place_of_an_answer_is_told_as_one() {
         error.message,
         "Upstream sent a web page instead of an answer: Sign in Please log in"
     );
-    // A page behind content, and a page of a server that is down, are no wrong address.
+    // A page after content, and a page of a server that is down, do not mean a wrong address.
     let mut others = vec![after_content(page, &context())];
     for down in [
         "<html><title>503 Service Unavailable</title><p>The app is starting</p>",
@@ -268,7 +268,7 @@ fn a_page_in_place_of_an_answer_is_told_as_one() {
     let complaint = |text| from_object(text, &context()).message.clone();
     let start = "Upstream sent a web page instead of an answer: ";
     assert_eq!(complaint("<HTML><script>x()</script></HTML>"), format!("{start}(no words)"));
-    // What no page says is told as it was said.
+    // Text that is no web page is passed on unchanged.
     for text in ["no healthy upstream", "<_InactiveRpcError of RPC: UNAVAILABLE>", "<|im_end|>boom"]
     {
         assert!(!complaint(text).starts_with(start), "{text}");

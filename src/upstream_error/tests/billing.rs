@@ -1,4 +1,4 @@
-//! Accounts without credit.
+//! Tests of errors about accounts without credit.
 
 use super::*;
 
@@ -25,7 +25,7 @@ fn a_quota_is_billing_and_is_not_retried() {
 
 #[test]
 fn an_empty_account_that_is_told_as_a_wrong_request_is_billing() {
-    // Anthropic, DashScope.
+    // Errors of Anthropic and DashScope.
     for (body, error_body) in [
         (
             r#"{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing to upgrade or purchase credits."}}"#,
@@ -44,7 +44,7 @@ fn an_empty_account_that_is_told_as_a_wrong_request_is_billing() {
                 (402, ErrorKind::Billing, Fault::Operator)
             );
             assert_eq!(own.should_retry, Some(false));
-            // Claude Code looks for these words.
+            // Claude Code recognizes an empty account by this text in the message.
             let complaint = if status == 403 { UNPAID } else { error_body };
             assert!(own.message.contains(complaint), "{}", own.message);
             assert_eq!(refused(status, body).fault(), Fault::Client);
@@ -73,25 +73,25 @@ fn an_empty_account_of_the_gateways_own_key_is_told_in_our_words() {
 #[test]
 fn an_empty_account_is_known_by_its_words_and_by_its_code() {
     for body in [
-        // xAI, Gemini
+        // Errors of xAI and Gemini.
         r#""Your team t has either used all available credits or reached its monthly spending limit.""#,
         r#"{"error":{"code":429,"message":"Your prepayment credits are depleted. Please go to AI Studio.","status":"RESOURCE_EXHAUSTED"}}"#,
-        // One API and its copies
+        // Errors of One API and its copies.
         r#"{"error":{"message":"预扣费额度失败","type":"new_api_error","code":"insufficient_user_quota"}}"#,
         r#"{"error":{"message":"token quota is not enough","code":"pre_consume_token_quota_failed"}}"#,
         r#"{"error":{"message":"该令牌额度已用尽 (request id: 2025)","type":"new_api_error"}}"#,
         r#"{"error":{"message":"令牌额度不足","type":"one_api_error"}}"#,
         r#"{"error":{"message":"用户额度不足","type":"one_api_error"}}"#,
-        // Ark, SiliconFlow, Novita, LiteLLM
+        // Errors of Ark, SiliconFlow, Novita and LiteLLM.
         r#"{"error":{"code":"AccountOverdueError","message":"m"}}"#,
         r#"{"code":30001,"message":"Sorry, your account balance is insufficient","data":null}"#,
         r#"{"code":403,"reason":"NOT_ENOUGH_BALANCE","message":"not enough balance","metadata":{}}"#,
         r#"{"error":{"message":"Budget has been exceeded! Current cost: 2, Max budget: 1","type":"budget_exceeded"}}"#,
-        // OpenAI
+        // Errors of OpenAI.
         r#"{"error":{"message":"m","type":"billing","code":"credit_balance_exhausted"}}"#,
         r#"{"error":{"message":"m","type":"requests","code":"project_spend_limit_exceeded"}}"#,
         r#"{"error":{"message":"Your account is not active, please check your billing details on our website.","type":"billing_not_active","code":"billing_not_active"}}"#,
-        // DashScope, OpenRouter, Fireworks, xAI
+        // Errors of DashScope, OpenRouter, Fireworks and xAI.
         r#"{"error":{"code":"AllocationQuota.FreeTierOnly","message":"The free tier of the model has been exhausted."}}"#,
         r#"{"error":{"code":403,"message":"Key limit exceeded (total limit). Manage it using https://openrouter.ai/settings/keys"}}"#,
         r#"{"error":"Account a is suspended, possibly due to reaching the monthly spending limit or failure to pay past invoices."}"#,
@@ -105,7 +105,7 @@ fn an_empty_account_is_known_by_its_words_and_by_its_code() {
         let error = from_object(body, &context());
         assert_eq!((error.status, error.should_retry), (402, Some(false)), "{body}");
     }
-    // What the next minute may give.
+    // Errors about limits that the next minute may lift.
     for body in [
         r#"{"error":{"message":"You exceeded your current quota, please retry in 5s","status":"RESOURCE_EXHAUSTED"}}"#,
         r#"{"error":{"message":"load balancer: not enough capacity","code":"insufficient_system_resource"}}"#,

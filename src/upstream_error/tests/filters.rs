@@ -1,4 +1,4 @@
-//! Prompts that a filter refuses.
+//! Tests of errors about prompts that a content filter refuses.
 
 use super::*;
 
@@ -11,10 +11,10 @@ fn a_filtered_prompt_is_a_refusal_unless_configured_otherwise() {
         r#"{"error":{"message":"m","code":"content_policy_violation"}}"#,
         r#"{"error":{"message":"m","code":null,"innererror":{"code":"ResponsibleAIPolicyViolation"}}}"#,
         r#"{"error":{"message":"Invalid prompt: your prompt was flagged as potentially violating our usage policy. Please try again with a different prompt.","code":"invalid_prompt"}}"#,
-        // DashScope, on both of its paths.
+        // Errors of DashScope, on both of its paths.
         r#"{"error":{"code":"data_inspection_failed","message":"Input data may contain inappropriate content.","type":"data_inspection_failed"}}"#,
         r#"{"code":"DataInspectionFailed","message":"Output data may contain inappropriate content."}"#,
-        // Zhipu, DeepSeek alone and behind a router, One API, Ark.
+        // Errors of Zhipu, DeepSeek (alone and behind a router), One API and Ark.
         r#"{"error":{"code":"1301","message":"m"}}"#,
         r#"{"error":{"message":"Content Exists Risk","type":"invalid_request_error","code":"invalid_request_error"}}"#,
         r#"{"error":{"message":"Provider returned error","metadata":{"raw":"{\"error\":{\"message\":\"Content Exists Risk\"}}"}}}"#,
@@ -22,15 +22,16 @@ fn a_filtered_prompt_is_a_refusal_unless_configured_otherwise() {
         r#"{"error":{"code":"sensitive_words_detected","message":"m"}}"#,
         r#"{"error":{"code":"InputTextSensitiveContentDetected","message":"m"}}"#,
         r#"{"error":{"code":"SensitiveContentDetected.SevereViolation","message":"m"}}"#,
-        // xAI, MiniMax
+        // Errors of xAI and MiniMax.
         r#"{"code":"The caller does not have permission to execute the specified operation","error":"Content violates usage guidelines. Team: t. Failed check: SAFETY_CHECK_TYPE_BIO"}"#,
         r#"{"type":"error","error":{"type":"api_error","message":"output new_sensitive (1027)"}}"#,
         r#"{"choices":[],"base_resp":{"status_code":1026,"status_msg":"m"}}"#,
-        // StepFun, Cloudflare's AI Gateway, Azure behind Databricks
+        // Errors of StepFun, Cloudflare's AI Gateway and Azure behind Databricks.
         r#"{"error":{"message":"The content you provided or machine outputted is blocked.","type":"censorship_blocked"}}"#,
         r#"{"success":false,"error":[{"code":2016,"message":"Prompt blocked due to security configurations"}]}"#,
         &databricks,
-        // LiteLLM before Azure and OpenAI, Azure behind anything else that drops its code
+        // Errors of LiteLLM before Azure and OpenAI, and of Azure behind a gateway that drops the
+        // error's code.
         r#"{"error":{"message":"litellm.BadRequestError: litellm.ContentPolicyViolationError: litellm.ContentPolicyViolationError: AzureException - The response was filtered due to the prompt triggering Azure OpenAI's content management policy. Please modify your prompt and retry.","type":null,"param":null,"code":"400"}}"#,
         r#"{"error":{"message":"litellm.ContentPolicyViolationError: OpenAIException - Invalid prompt: your prompt was flagged","code":"400"}}"#,
         r#"{"error":{"message":"The response was filtered due to the prompt triggering Microsoft's content management policy. Please modify your prompt and retry."}}"#,
@@ -42,7 +43,7 @@ fn a_filtered_prompt_is_a_refusal_unless_configured_otherwise() {
         assert_eq!(as_answer(body, &context()), Some("refusal"), "{body}");
     }
     assert_eq!(refused(502, azure).kind, ErrorKind::Api);
-    // What is quoted is not said.
+    // Quoted text does not count as the server's words.
     let quoted = r#"{"error":{"message":"Failed to parse input at pos 12: {\"c\":\"class X: input new_sensitive\""}}"#;
     assert_eq!(refused(500, quoted).kind, ErrorKind::Api);
     let other = r#"{"error":{"message":"Invalid prompt: it is empty","code":"invalid_prompt"}}"#;

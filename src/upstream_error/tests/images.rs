@@ -1,15 +1,15 @@
-//! Images that an upstream cannot fetch, read or take so many of.
+//! Tests of errors about images that an upstream cannot fetch or read, or about too many images.
 
 use super::*;
 use crate::model::request_context::Refusable;
 use crate::upstream_error::images::is_one_image;
 use crate::upstream_error::wordings::NO_IMAGES;
 
-/// Who says it, where it was reported, the status, and the words.
+/// Server, URL of the report, status, and error message.
 type Row = (&'static str, &'static str, u16, &'static str);
 
 const ROWS: &[Row] = &[
-    // Sizes
+    // Errors about sizes.
     (
         "Claude",
         "https://github.com/anthropics/claude-code/issues/14412",
@@ -54,7 +54,7 @@ const ROWS: &[Row] = &[
     ),
     ("a server", "", 413, "image is too large: 9000 kB"),
     ("OpenAI", "", 400, "The image dimensions are too small: 1x1. The minimum is 10x10 pixels."),
-    // Types
+    // Errors about types.
     (
         "OpenAI",
         "https://github.com/openai/codex",
@@ -83,7 +83,7 @@ const ROWS: &[Row] = &[
         "Failed to create new sequence: failed to process inputs: image: unknown format",
     ),
     ("OpenAI", "", 400, "Invalid MIME type. Only image types are supported."),
-    // Bytes
+    // Errors about bytes.
     (
         "OpenAI",
         "https://github.com/openai/codex",
@@ -143,7 +143,7 @@ const ROWS: &[Row] = &[
     ),
     ("Zhipu", "https://docs.z.ai/api-reference/api-code", 400, "图片输入格式/解析错误"),
     ("Claude", "", 400, "messages.0.content.0.image.source.base64: image cannot be empty"),
-    // Addresses
+    // Errors about addresses.
     (
         "vLLM",
         "https://github.com/vllm-project/vllm/blob/main/vllm/multimodal/media/connector.py",
@@ -184,7 +184,7 @@ const ROWS: &[Row] = &[
     ("Rust", "", 500, "error sending request for url (https://pictures.example/gone.png)"),
     ("Claude", "", 400, "Unable to download the image. Please verify the URL and try again."),
     ("Zhipu", "", 400, "source image is unreachable"),
-    // Numbers
+    // Errors about numbers of images.
     (
         "vLLM",
         "https://docs.vllm.ai/en/latest/features/multimodal_inputs.html",
@@ -201,7 +201,8 @@ const ROWS: &[Row] = &[
     ("SGLang", "", 400, "prompt has 1 image placeholder token(s) but 2 image(s) were provided"),
 ];
 
-/// A conversation with an image in a tool's result, another one from this host, and nothing new.
+/// Returns the context of a conversation with an older image from the host `pictures.example`, and
+/// without a new image.
 fn seen() -> RequestContext {
     RequestContext {
         refusable: Refusable {
@@ -222,7 +223,7 @@ fn an_image_that_is_refused_in_whatever_words_is_known() {
         let known = NO_IMAGES.says(&without_quotes(&error.message))
             || is_one_image(&error.message, None, &seen());
         assert!(known, "{who}: {message} {link}");
-        // Claude Code goes on without it where it reads this.
+        // Claude Code continues without the image if the message has this phrase.
         let complaint = error.rejection().and_then(Rejection::in_clients_words);
         let complaint = complaint.unwrap_or_else(|| error.message.clone());
         assert!(
@@ -230,7 +231,7 @@ fn an_image_that_is_refused_in_whatever_words_is_known() {
             "{who}: {complaint}"
         );
     }
-    // The parameter names it where the words do not: vLLM.
+    // vLLM names the image only in the error's parameter.
     let message = "Failed to fetch: HTTP 404 error";
     assert!(is_one_image(message, Some("image_url"), &seen()));
     assert!(!is_one_image(message, Some("messages"), &seen()));
@@ -254,14 +255,14 @@ fn an_error_that_only_mentions_an_image_is_about_something_else() {
         "prompt is too long: 210000 tokens > 200000 maximum",
         "This model's maximum context length is 8192 tokens. However, your image and text resulted in 9000 tokens",
         "max_tokens is too large: 9000, and the image counts too",
-        // What a user, a tool or a model wrote.
+        // Text of a user, a tool or a model, quoted in the error.
         "Invalid 'messages[2].content': unknown word in \"the image could not be loaded from disk\"",
         "[{'loc': ('body', 'x'), 'msg': 'no', 'input': 'invalid image, cannot open'}]",
         "Extra inputs are not permitted, field: 'messages[8].reasoning', value: 'Now I cannot open the image'",
         "Failed to parse input at pos 12: the image is invalid",
         "tool call validation failed: the image must be a string",
         "Invalid JSON: unexpected token in 'and then the image failed to load'",
-        // Nothing of images.
+        // Errors that are not about images.
         "Unsupported MIME type: application/pdf",
         "messages: at least one message is required",
         "temperature must be at most 2",
@@ -288,7 +289,7 @@ fn a_server_that_is_down_or_busy_is_not_the_images_fault() {
         let body = serde_json::json!({"error": {"message": message}}).to_string();
         assert_ne!(refused_for(status, &body, &seen()).status, 400, "{status} {message}");
     }
-    // Without images in the request it is the server's fault.
+    // An image error without images in the request is the server's fault.
     let body = r#"{"error":{"message":"Failed to load image: cannot identify image file"}}"#;
     assert_eq!(refused(500, body).status, 500);
 }

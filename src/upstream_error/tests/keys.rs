@@ -1,8 +1,8 @@
-//! Credentials in messages.
+//! Tests of credentials in error messages.
 
 use super::*;
 
-/// The message for an error with this text.
+/// Returns the client's message for an error with this text.
 fn masked(text: &str) -> String {
     let body = serde_json::json!({"error": {"message": text, "type": "BadRequestError"}});
     refused(422, &body.to_string()).message.clone()
@@ -35,7 +35,7 @@ fn credentials_never_reach_the_client() {
     ] {
         assert_eq!(masked(text), expected);
     }
-    // Plain pages too, and texts that were cut.
+    // Credentials are masked in plain pages and in cut texts, too.
     assert_eq!(message("<p>API key sk-0123456789 is bad</p>"), "API key *** is bad");
 }
 
@@ -43,7 +43,7 @@ fn credentials_never_reach_the_client() {
 fn a_providers_key_is_known_by_how_it_begins() {
     for key in [
         "sk-a1b2c3d4",
-        // Langfuse, Clerk, Stripe
+        // Keys of Langfuse, Clerk and Stripe.
         "sk_a1b2c3d4",
         "pk-lf-a1b2c3d4",
         "pk_a1b2c3d4",
@@ -53,16 +53,16 @@ fn a_providers_key_is_known_by_how_it_begins() {
         "AIzaSyA1234567890123456789",
         "hf_a1b2c3d4",
         "nvapi-a1b2c3d4",
-        // Replicate
+        // Keys of Replicate.
         "r8_a1b2c3d4",
         "ghp_a1b2c3d4",
         "gho_a1b2c3d4",
         "github_pat_a1b2c3d4",
-        // Fireworks, Together
+        // Keys of Fireworks and Together.
         "fw_a1b2c3d4",
         "tgp_v1_a1b2c3d4",
         "pplx-a1b2c3d4",
-        // Cerebras
+        // Keys of Cerebras.
         "csk-a1b2c3d4",
         "AKIAIOSFODNN7EXAMPLE",
         "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0",

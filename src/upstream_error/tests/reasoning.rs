@@ -10,23 +10,23 @@ fn is_reasoning(message: &str) -> bool {
 #[test]
 fn the_wordings_of_servers_that_refuse_reasoning_are_known() {
     for message in [
-        // TensorRT-LLM, Mistral behind LiteLLM, Databricks
+        // Errors of TensorRT-LLM, Databricks, and Mistral behind LiteLLM.
         "[{'type': 'extra_forbidden', 'loc': ('body', 'messages', 2, 'ChatCompletionAssistantMessageParam', 'reasoning_content'), 'msg': 'Extra inputs are not permitted', 'input': 'hm'}]",
         "body.messages.2.assistant.reasoning_content: Extra inputs are not permitted",
         "messages.1.reasoning_content: Extra inputs are not permitted",
         "messages.98.thinking_blocks: Extra inputs are not permitted",
-        // Groq, Cerebras
+        // Errors of Groq and Cerebras.
         "'messages.1' : for 'role:assistant' the following must be satisfied[('messages.1' : property 'reasoning_content' is unsupported)]",
         "property 'reasoning' is unsupported, did you mean 'role'?",
         "messages[3].reasoning: reasoning is not supported with this model",
         "messages.2.assistant.reasoning_content: property 'messages.2.assistant.reasoning_content' is unsupported",
-        // Kimi behind a router
+        // Errors of Kimi behind a router.
         "Error from provider: Extra inputs are not permitted, field: 'messages[8].reasoning', value: 'Now I need to read'",
         "unsafeParams: {unrecognizedProperty=reasoning_details} Request contained an unrecognized field",
         "Unrecognized request argument supplied: messages[1].reasoning_content",
         "Invalid JSON payload received. Unknown name \"reasoning_content\" at 'messages[1]': Cannot find field.",
         "Additional properties are not allowed ('reasoning_details' was unexpected)",
-        // Claude behind LiteLLM or OpenRouter
+        // Errors of Claude behind LiteLLM or OpenRouter.
         "messages.1.content.0: Invalid `signature` in `thinking` block",
         "messages.5.content.0: Invalid `signature` in `thinking` block. The block is bound to a different conversation.",
         "messages.3.content.40: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified. These blocks must remain as they were in the original response.",

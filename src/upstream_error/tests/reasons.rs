@@ -1,4 +1,4 @@
-//! Where an error says its reason, and what the reason makes of it.
+//! Tests of the place of the reason in an error, and of the error that results from the reason.
 
 use super::*;
 
@@ -45,7 +45,7 @@ fn that_a_prompt_is_too_long_is_found_wherever_an_error_says_it() {
         let error = from_object(&body.to_string(), &context());
         assert_eq!((error.status, error.kind), (400, ErrorKind::InvalidRequest), "{body}");
     }
-    // The request, quoted, is no word of the error.
+    // A quoted request is no part of the error's message.
     for key in ["request", "requestBodyValues", "prompt", "messages", "input"] {
         let body = serde_json::json!({"error": {"message": "m", key: {"a": [long]}}});
         assert_eq!(refused(400, &body.to_string()).message, "m", "{body}");
@@ -66,7 +66,7 @@ fn a_limit_that_leaves_no_room_for_a_word_is_an_answer() {
         &below("max_output_tokens"),
         &below("max_completion_tokens"),
         &below("max_tokens"),
-        // chat.b.ai, and in other words
+        // Wording of chat.b.ai, and other wordings.
         "max_tokens must be greater than 2 (request id: 2026)",
         "`max_tokens` must be greater than or equal to 10, got 1",
         "max_output_tokens must be at least 16",
@@ -78,7 +78,7 @@ fn a_limit_that_leaves_no_room_for_a_word_is_an_answer() {
         assert!(matches!(refusal, Err("max_tokens")), "{text}");
         assert_eq!(as_answer(&body.to_string(), &limited(1)), Some("max_tokens"), "{text}");
     }
-    // Not what the client asked for, and not the limit of the answer.
+    // Errors about other limits than the client's limit of the answer.
     for (text, max_tokens) in [
         (below("max_tokens"), 16),
         (below("n"), 1),
@@ -102,7 +102,7 @@ fn a_limit_that_leaves_no_room_for_a_word_is_an_answer() {
 #[test]
 fn wordings_of_more_servers_are_known_with_their_numbers() {
     for (text, prompt, window) in [
-        // DS4, oMLX, Poolside, Cerebras, RKLLM, Vertex, Zhipu
+        // Errors of DS4, oMLX, Poolside, Cerebras, RKLLM, Vertex and Zhipu.
         (
             "Prompt has 256468 tokens, but the configured context size is 256000 tokens",
             256_468,
@@ -126,7 +126,7 @@ fn wordings_of_more_servers_are_known_with_their_numbers() {
             1_048_588,
             1_048_576,
         ),
-        // SambaNova's older words, Tenstorrent
+        // Older errors of SambaNova, and errors of Tenstorrent.
         (
             "Requested generation length 1 is not possible! The provided prompt is 4309 tokens long, so generating 1 tokens requires a sequence length of 4310, but the maximum supported sequence length is just 4096!",
             4_309,
@@ -151,10 +151,10 @@ fn wordings_of_more_servers_are_known_with_their_numbers() {
         "上下文长度超出模型限制",
         "输入长度超过最大上下文长度 131072",
         "model_context_window_exceeded",
-        // No server's, but one word from those of several.
+        // Wordings made from those of several servers, with one word exchanged.
         "Input too long",
         "The request is larger than the context window",
-        // Snowflake
+        // Errors of Snowflake.
         "max tokens of 200000 exceeded",
     ] {
         assert_eq!(rewritten(text), format!("prompt is too long: {text}"));
@@ -206,10 +206,10 @@ fn a_request_above_the_limit_of_a_minute_is_too_long_and_is_not_retried() {
         let logged = Some(text.to_owned());
         let expected = (400, ErrorKind::InvalidRequest, long.to_owned(), logged.clone());
         assert_eq!(complaint(status, 8_000, text), expected);
-        // Without what the answer may have, it would fit.
+        // The prompt would fit without the tokens reserved for the answer.
         let (status, _, message, upstream_message) = complaint(status, 32_000, text);
         assert_eq!((status, upstream_message), (400, logged));
-        // At either of these Cline does not compact.
+        // Cline does not compact if the message mentions a rate limit.
         assert!(!message.to_lowercase().contains("rate limit"), "{message}");
         assert!(!message.contains("per min"), "{message}");
         assert!(
@@ -219,7 +219,7 @@ fn a_request_above_the_limit_of_a_minute_is_too_long_and_is_not_retried() {
             "{message}"
         );
     }
-    // The limit is used up, and a minute later it is not.
+    // Errors about rate limits that are used up now and free again a minute later.
     for text in [
         "Rate limit reached for m on tokens per min (TPM): Limit 30000, Used 29000, Requested 2000. Please try again in 2s.",
         "Rate limit reached for m on tokens per min (TPM): Limit 30000, Requested 2000.",
@@ -277,7 +277,7 @@ fn a_window_that_is_full_is_known_where_a_server_calls_it_its_own_fault() {
         let body = serde_json::json!({"error": {"message": text}}).to_string();
         assert_eq!(refused(status, &body).status, 400, "{text}");
     }
-    // Each sign by itself: the code, and more tokens than there is room for.
+    // Each sign is enough by itself: the code, and more tokens than the window has.
     let code = r#"{"error":{"message":"m","code":"context_length_exceeded"}}"#;
     assert_eq!(refused(500, code).status, 400);
     let counts = |prompt: u64| {
@@ -319,7 +319,7 @@ fn a_limit_of_the_answer_is_not_one_of_the_prompt() {
         ("Invalid max_tokens: maximum is 8192, context window is 32768", 8_192),
         ("max_tokens 100000 exceeds the maximum 16384", 16_384),
         ("Range of max_tokens should be [1, 8192]", 8_192),
-        // Databricks
+        // Errors of Databricks.
         (
             "max_tokens (32000) cannot exceed 8192. Please reduce the length of max output tokens generated.",
             8_192,
@@ -411,9 +411,9 @@ fn a_prompt_that_was_not_counted_to_its_end_is_told_as_longer() {
         )
     };
     assert_eq!(complaint(45_000), counted(45_000));
-    // Half of what may be left.
+    // The likely prompt is in the middle between the reported count and the window.
     assert_eq!(complaint(30_000), counted(33_537 + (65_536 - 33_537) / 2));
-    // It does not look like it at all.
+    // An estimate far below the reported count leaves the count unchanged.
     assert_eq!(complaint(10), counted(33_537));
     assert_eq!(complaint(70_000), counted(65_535));
 }
@@ -428,7 +428,7 @@ fn a_sum_of_prompt_and_answer_is_told_in_its_parts() {
         error.message.clone()
     };
     for (text, prompt, window) in [
-        // Cloudflare, SambaNova, SiliconFlow
+        // Errors of Cloudflare, SambaNova and SiliconFlow.
         (
             "AiError: AiError: The estimated number of input and maximum output tokens (38246) exceeded this model context window limit (32768).",
             6_246,
@@ -460,7 +460,7 @@ fn a_sum_of_prompt_and_answer_is_told_in_its_parts() {
     let long = "max_total_tokens (72000) must be less than or equal to max_seq_len (32768)";
     let expected = format!("prompt is too long: 40000 tokens > 32768 maximum ({long})");
     assert_eq!(complaint(400, long), expected);
-    // Nobody said how much of it is the answer's, and it is less than that.
+    // The error does not state the answer's part, and the total is less than that part.
     let less = "max_total_tokens (31000) must be less than or equal to max_seq_len (16384)";
     assert!(complaint(400, less).starts_with("prompt is too long"), "{less}");
 }

@@ -1,4 +1,4 @@
-//! What vendors mean by errors whose status says something else.
+//! Tests of errors whose status contradicts the vendor's message.
 
 use super::*;
 
@@ -9,7 +9,7 @@ fn error_of(status: u16, message: &str) -> Error {
 #[test]
 fn a_window_that_is_full_is_known_whatever_status_says_so() {
     for text in [
-        // pi#4563, a LiteLLM that gave up in the middle.
+        // Error of a LiteLLM that gave up in the middle of an answer (pi#4563).
         "litellm.ServiceUnavailableError: litellm.MidStreamFallbackError: litellm.APIConnectionError: APIConnectionError: OpenAIException - Requested token count exceeds the model's maximum context length of 131072 tokens.",
         "The input (9000 tokens) is longer than the model's context length (8192 tokens)",
         "Your input exceeds the context window of this model.",
@@ -35,7 +35,7 @@ fn a_window_that_is_full_is_known_whatever_status_says_so() {
 
 #[test]
 fn what_a_model_wrote_is_no_word_of_the_server() {
-    // llama.cpp, Ollama: another answer may be parsed.
+    // llama.cpp and Ollama failed to parse an answer; another answer may succeed.
     for text in [
         "Failed to parse input at pos 63: <tool_call>\n<function=Write>\n// this model's maximum context length is 4096 tokens\n",
         "error parsing tool call: raw='{\"content\":\"if 'prompt is too long' in str(e):\"}', err=x",
@@ -67,7 +67,7 @@ fn more_servers_say_in_their_words_that_a_prompt_is_too_long() {
         let complaint = rewritten(text);
         assert!(complaint.starts_with("prompt is too long"), "{complaint}");
     }
-    // The same words of something else.
+    // The same words in errors about something else.
     for other in [
         "工具名称长度超过限制",
         "context: 工具名称长度超过限制",
@@ -95,7 +95,7 @@ fn a_limit_per_minute_is_no_empty_account() {
 
 #[test]
 fn a_plan_that_is_used_up_is_no_wrong_credential() {
-    // Kimi Code, OpenCode Zen.
+    // Errors of Kimi Code and OpenCode Zen.
     for (status, kind, text) in [
         (403, "access_terminated_error", "You've reached your usage limit for this billing cycle."),
         (403, "access_terminated_error", "You've reached your weekly (7-day) usage limit."),
@@ -111,7 +111,7 @@ fn a_plan_that_is_used_up_is_no_wrong_credential() {
     }
     let hours = error_of(429, "You have reached your usage limit. Try again in 5 hours.");
     assert_eq!((hours.status, hours.kind), (429, ErrorKind::RateLimit));
-    // Of the same type, and about something else.
+    // An error of the same type about something else.
     let body = r#"{"error":{"type":"access_terminated_error","message":"Kimi For Coding is currently only available for Coding Agents"}}"#;
     assert_eq!(refused(403, body).kind, ErrorKind::Permission);
     let body =

@@ -1,9 +1,9 @@
-//! Prompt and answer that are together longer than the context window.
+//! Tests of errors about a prompt and an answer that are together longer than the context window.
 
 use super::*;
 use crate::upstream_error::refused::{Refused, Space};
 
-/// Who says it, where it was reported, the words; tokens of the prompt, of the answer, and of the
+/// Server, URL of the report, error message; tokens of the prompt, of the answer, and of the
 /// window.
 type Row = (&'static str, &'static str, &'static str, [u64; 3]);
 
@@ -104,7 +104,7 @@ fn asked_for(answer: u64, estimate: u64) -> RequestContext {
     RequestContext { input_tokens: estimate, input_estimate: estimate, ..limited(answer) }
 }
 
-/// What is left for the answer.
+/// Returns the space that the error leaves for the answer.
 fn left(message: &str, context: &RequestContext) -> Option<Space> {
     let body = serde_json::json!({"error": {"message": message}}).to_string();
     let error = refused_for(400, &body, context);
@@ -118,10 +118,10 @@ fn left(message: &str, context: &RequestContext) -> Option<Space> {
 #[test]
 fn what_a_window_leaves_for_the_answer_is_read_from_the_words_of_servers() {
     for (who, link, message, [prompt, answer, window]) in ROWS.iter().copied() {
-        // The estimate is a tenth off.
+        // The estimate is a tenth below the real count.
         let estimate = prompt - prompt / 10;
         let context = asked_for(answer, estimate);
-        // In an almost full window a client compacts.
+        // An almost full window leaves no space, so that the client compacts.
         let expected = Space { answer: window - prompt, prompt, estimate };
         let expected = (expected.answer >= 1_024).then_some(expected);
         assert_eq!(left(message, &context), expected, "{who}: {message} {link}");
@@ -139,7 +139,7 @@ fn a_server_that_counts_one_token_more_is_asked_for_one_less() {
 #[test]
 fn nothing_is_left_where_the_prompt_alone_is_too_long_or_no_rest_is_told() {
     for message in [
-        // The prompt alone.
+        // Errors about the prompt alone.
         "The input (291793 tokens) is longer than the model's context length (262144 tokens).",
         "This model's maximum context length is 8192 tokens. However, your prompt contains at least 8193 input tokens, which exceeds this limit even without any output tokens. Please reduce the length of the input prompt.",
         "This model's maximum context length is 128000 tokens. However, your messages resulted in 179011 tokens. Please reduce the length of the messages.",
@@ -147,12 +147,12 @@ fn nothing_is_left_where_the_prompt_alone_is_too_long_or_no_rest_is_told() {
         "The input token count (2845475) exceeds the maximum number of tokens allowed (1048576).",
         "number of input tokens (204703) has exceeded max_prompt_tokens (202752) limit.",
         "prompt is too long: 213462 tokens > 200000 maximum",
-        // No room for a word.
+        // Error about a window that has no space for an answer.
         "input length and `max_tokens` exceed context limit: 199990 + 8192 > 200000, decrease input length or `max_tokens` and try again",
-        // A limit of the answer alone.
+        // Errors about the limit of the answer alone.
         "max_tokens is too large: 32000. This model supports at most 16384 completion tokens, whereas you provided 32000.",
         "max_completion_tokens is too large: 32000.This model supports at most 4096 completion tokens.",
-        // What a user wrote.
+        // Text that a user wrote, quoted in the error.
         "Invalid 'messages[0].content': expected a string, but found 5000 + 4000 > 8192",
         "the context window and max_tokens are fine: 1 + 2 > 3",
     ] {

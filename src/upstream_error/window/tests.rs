@@ -4,7 +4,7 @@ use super::*;
 use crate::error::{Error, Rejection};
 use crate::model::request_context::AnswerLimits;
 
-/// The message for the client, if something is too long.
+/// Returns the client's message if the prompt or the answer is too long.
 fn rewritten(error_body: &ErrorBody, context: &RequestContext) -> Option<String> {
     let reasons = vec![too_long(error_body, context)?];
     let message = error_body.message.clone();
@@ -58,7 +58,7 @@ fn the_numbers_are_those_of_the_prompt_and_of_the_window() {
             "The total number of tokens in the prompt (150000) exceeds the model's limit (131072).",
             "prompt is too long: 150000 tokens > 131072 maximum",
         ),
-        // What counts beside the messages counts too.
+        // Tokens of functions count in addition to tokens of messages.
         (
             "This model's maximum context length is 128000 tokens. However, your messages resulted in \
              129000 tokens (127000 in the messages, 2000 in the functions).",
@@ -126,7 +126,7 @@ fn more_output_than_the_model_gives_is_known_by_what_was_asked_for() {
     ] {
         assert_eq!(complaint(message), None);
     }
-    // Not what was asked for, whatever is wrong with it.
+    // Errors about the value of a parameter, and not about the length of the prompt.
     assert_eq!(complaint("max_tokens: Input should be less than or equal to 64000"), None);
     assert_eq!(complaint("temperature must be less than or equal to 2"), None);
 }

@@ -14,7 +14,8 @@ wordings! {
         Alone: "balance is insufficient" => "SiliconFlow";
         Alone: "key limit exceeded (" => "OpenRouter, of a key for which somebody set a limit";
         Alone: "reaching the monthly spending limit" => "Fireworks";
-        // A group may lack as much for a minute.
+        // Phrases about the quota of a token or a user; a group's quota may be used up for only a
+        // minute.
         Alone: "令牌额度已用尽" | "令牌额度不足" | "用户额度不足" => "One API and its copies";
     }
 

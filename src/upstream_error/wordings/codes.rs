@@ -48,7 +48,7 @@ wordings! {
     /// Error codes of a rate limit.
     CODES_429 {
         Alone: "rate_limit_error" | "rate_limit_exceeded" | "resource_exhausted" | "too_many_requests" | "ratelimiterror";
-        // The last say that a model is too busy.
+        // Zhipu's codes for its limits of requests, a busy model, and a used-up plan.
         Alone: "1302" | "1303" | "1304" | "1305" | "1308" => "Zhipu";
     }
 

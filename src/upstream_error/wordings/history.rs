@@ -54,7 +54,7 @@ wordings! {
         Refusal: "first non-system message" | "first turn" | "first role" | "at least one" | "must contain";
         Refusal: "must include" | "must have" | "should contain" | "does not contain" | "do not contain";
         Refusal: "requires a" | "expected a";
-        // The end of a conversation, tools and the user's account.
+        // Errors about the end of a conversation, tools or the user's account.
         Other: "prefill" | "last message" | "last role" | "end with" | "ends with" | "tool" | "function" | "user id";
         Other: "user_id" | "user_message";
     }
@@ -100,13 +100,13 @@ wordings! {
     /// Claude's thinking was changed or moved (by a gateway with several accounts, or because an
     /// earlier message changed).
     REASONING {
-        // `reasoning` alone is a parameter, too.
+        // The word `reasoning` alone also names a parameter.
         Subject: "reasoning_content" | "reasoning_details" | "thinking_blocks" | "property reasoning " | "].reasoning";
         Subject: "assistant.reasoning";
         Subject: "signature in thinking block" | "redacted_thinking blocks in the latest" => "Claude";
         Refusal: "invalid signature" | "cannot be modified" => "Claude";
         Refusal: "not permitted" | "not allowed" | "not support" | "unsupported" | "unrecognized" | "unknown";
-        // Words of those that want it and did not get it.
+        // Phrases of servers that demand reasoning and did not get any.
         Other: "passed back" | "is missing" | "missing reasoning";
     }
 

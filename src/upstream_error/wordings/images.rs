@@ -7,12 +7,12 @@ wordings! {
     NO_IMAGES {
         Subject: "<image" | "input_image" | "multimodal" | "multi-modal" | "for vision" | "support vision" | "vision input";
         Subject: "content.type" | "supports text input";
-        // Where an image makes a list of the content.
+        // Errors about content that became a list because of an image.
         Subject: "content must be a string" | "content : value must be a string";
         Subject: "only text content type" => "mlx_lm";
         Subject: "not a vlm" => "SiliconFlow";
         Subject: "unexpected item type in content" => "DashScope and Qwen's templates";
-        // Not the end of "contact support".
+        // Phrases that are longer than `support`, which also ends "contact support".
         Refusal: "not support" | "doesnt support" | "unsupported" | "only supported by" | "text only";
         Refusal: "unknown variant image" | "is not a multimodal" | "is not a multi-modal";
         Refusal: "is not multimodal" | "only supports text" | "must be a string" | "unknown content part type";
@@ -23,7 +23,7 @@ wordings! {
         Refusal: "only text content type" => "mlx_lm";
         Refusal: "not a vlm" => "SiliconFlow";
         Refusal: "unexpected item type in content" => "DashScope and Qwen's templates";
-        // One image, another of which would be taken.
+        // Errors about one image: another image would be accepted.
         Other: "format" | "mime" | "media type" | "media_type" | "image type" | "image url" | "base64" | "detail";
         Other: "too large" | "too many" | "resolution" | "pixel" | "unsupported image." | "try another" | "valid image";
         Other: "image is valid";
@@ -53,13 +53,14 @@ wordings! {
         Refusal: "failed" | "failure" | "error" | "exception" | "unreachable" | "not found" | "forbidden" | "timed out";
         Refusal: "timeout" | "placeholder";
         Refusal: "格式" | "解析" | "无法" | "失败" | "过大" | "超过" | "超出" | "不支持" | "错误" | "尺寸";
-        // An image to draw, a filter, a limit of time, a server without memory.
+        // Errors about an image to generate, a content filter, a rate limit, or a server without
+        // memory.
         Other: "image generation" | "image_generation" | "generate image" | "generate an image" | "image output";
         Other: "output image" | "image editing" | "image model" | "modalities" | "safety" | "moderation" | "policy";
         Other: "policies" | "flagged" | "violat" | "inappropriate" | "sensitive" | "违规" | "敏感" | "rate limit";
         Other: "per minute" | "quota" | "too many requests" | "out of memory" | "cuda" | "overload" | "temporarily";
         Other: "try again later";
-        // A conversation that is too long, tools, keys and other media.
+        // Errors about a conversation that is too long, tools, keys and other media.
         Other: "prompt is too long" | "context length" | "context limit" | "context window" | "max_tokens" | "tool call";
         Other: "tool_call" | "tool_use" | "tool choice" | "tool_choice" | "tools[" | "tools." | "function." | "schema";
         Other: "response_format" | "signature" | "api key" | "application/pdf" | "audio input" | "video";
@@ -87,10 +88,10 @@ wordings! {
 
     /// Error phrases of a model that does not support documents.
     NO_DOCUMENTS {
-        // It knows no such block or part.
+        // Errors of a server that does not know the type of a document's block or part.
         Alone: "unknown variant document" | "unknown variant file" | "input: document" | "input: file";
         Alone: "content type file" | "part type: file";
-        // Tools have values like `file_search`.
+        // The full stop excludes values of tools, such as `file_search`.
         Alone: "value: file." => "DashScope";
         Subject: "pdf" | "documents " | "document input";
         Refusal: "t support";

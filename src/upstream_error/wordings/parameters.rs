@@ -18,7 +18,7 @@ wordings! {
         Refusal: "invalid reasoning value" => "Ollama";
         Refusal: "must be verified to generate reasoning"
             => "OpenAI", "https://github.com/continuedev/continue/issues/9607";
-        // Another part of a request.
+        // Errors about another part of a request.
         Other: "tool_choice" | "schema for" | "tool call" | "in context=" | "messages[" | "tools[";
     }
 

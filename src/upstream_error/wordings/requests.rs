@@ -11,7 +11,7 @@ wordings! {
         Refusal: "not support" | "unsupported" | "supported values are" | "unavailable" | "not enabled";
         Refusal: "enabled only" | "cannot be combined" | "input should be text" | "must be json_schema or text";
         Refusal: "not permitted" | "unrecognized" | "unknown" | "unexpected keyword argument";
-        // The client's schema, another of which would be taken.
+        // Errors about the client's schema: another schema would be accepted.
         Other: "invalid schema" | "invalid json schema" | "in context=" | "unsupported keyword" | "json_schema.schema";
         Other: "json_schema, schema" | "moonshot flavored";
     }
@@ -45,7 +45,7 @@ wordings! {
     /// Error phrases that refuse the schema of a tool.
     TOOL_SCHEMA {
         Alone: "schema" | "function.parameters" | "].parameters";
-        // A call or a message, and not a tool.
+        // Errors about a call or a message, and not about a tool.
         Other: "tool call" | "tool_call" | "tool_use_failed" | "messages[";
     }
 

@@ -30,11 +30,11 @@ wordings! {
     /// Names of the context window, combined with words for exceeding it.
     WINDOW {
         Subject: "context length" | "context window" | "context size" | "context limit" | "上下文";
-        // A stop sequence has a length, too.
+        // The phrase `sequence length` alone could be about a stop sequence.
         Subject: "supported sequence length" | "input sequence length" => "SambaNova, Tenstorrent";
         Refusal: "exceed" | "too long" | "too large" | "too many" | "longer than" | "larger than" | "greater than";
         Refusal: "overflow" | "maximum";
-        // Not 超时, which is a timeout.
+        // The word 超时 is left out, because it means a timeout.
         Refusal: "超过" | "超出" | "超长" | "过长";
     }
 
@@ -49,7 +49,7 @@ wordings! {
     /// conversation.
     OTHERS_OF_A_WINDOW {
         Alone: "thinking budget exceeds" | "length of the tool" | "tool name";
-        // One text, id, name or description, which a shorter conversation does not mend.
+        // Errors about the length of one text, id, name or description.
         Alone: "string should have at most" | "expected a string with maximum length" | "must be at most & characters";
     }
 
@@ -86,7 +86,7 @@ wordings! {
         Alone: "exceeded model token limit" | "maximum context length is" | "model's maximum context length";
         Alone: "longer than the model's context length" | "exceeds context length";
         Alone: "too large for model with" => "Mistral";
-        // It might do better later, or elsewhere.
+        // Errors that may disappear with a retry, or at another server.
         Other: "loading" | "overload" | "to load" | "busy" | "retry" | "try again" | "providers failed" | "memory" | "稍后";
     }
 
@@ -100,7 +100,7 @@ wordings! {
     ANSWER {
         Subject: "max_tokens" | "max_completion_tokens" | "max_output_tokens" | "max_new_tokens" | "maxoutputtokens";
         Subject: "maximum tokens you requested" | "max tokens must be";
-        // An error that speaks of these is not only about that limit.
+        // An error with one of these words is not only about the limit of the answer.
         Other: "prompt" | "input" | "message";
     }
 

@@ -22,11 +22,11 @@ fn a_text_becomes_the_json_that_its_schema_wants_and_nothing_else_changes() {
         ),
         (r#"{"ref": "[]", "null": "null"}"#, Some(r#"{"ref":[],"null":null}"#)),
         (r#"{"some": "[1]"}"#, Some(r#"{"some":[1]}"#)),
-        // A text could be meant.
+        // Strings that may be meant as texts stay.
         (r#"{"long": "123", "short": "123", "one": "1"}"#, None),
-        // It fits as it is.
+        // Values that fit the schema stay.
         (r#"{"text": "[1]", "any": "[1]", "either": "[1]", "other": "[1]"}"#, None),
-        // It would fit no better.
+        // Values that would fit no better without quotes stay.
         (r#"{"list": "[1,", "object": "[]", "flag": "yes", "few": "[1,2]", "ref": "[] []"}"#, None),
         (r#"{"list": "\"[]\""}"#, Some(r#"{"list":[]}"#)),
         ("[1]", None),

@@ -97,7 +97,7 @@ impl Choices {
         self.last = Some(number);
         self.counted = self.counted.saturating_add(1);
         self.finished = finishes;
-        // A choice with a number of its own says by itself that it is over.
+        // If `index` named a choice, that choice would have its own finish reason.
         if self.counted >= COUNTED || finishes && self.counted > 1 {
             self.numbers = Numbers::Counts;
             return std::mem::take(&mut self.held).into_iter().map(|(_, text)| text).collect();

@@ -149,7 +149,7 @@ impl Content {
         for call in delta.tool_calls.iter() {
             self.take_call(choice, call, false, to)?;
         }
-        // Where both forms come, they are the same call.
+        // If `tool_calls` and `function_call` both come, they are the same call.
         let structured = self.calls.has_structured();
         if let Some(call) = delta.function_call.as_ref().filter(|_| !structured) {
             self.take_call(choice, call, true, to)?;

@@ -47,7 +47,7 @@ impl Finish {
         if finishes {
             self.finished(before, progress, counts_first);
         } else if chunk.usage.is_some() && progress == before {
-            // It tells its counts and nothing else.
+            // The chunk has usage and no content.
             self.counted_at = self.at.and(Some(progress));
         }
         if chunk.choices.is_empty() && chunk.usage.is_some_and(|it| it.completion > Some(0)) {
@@ -58,12 +58,13 @@ impl Finish {
     /// Records a finish reason. `before`: pieces of content before the chunk; `progress`: pieces
     /// including the chunk; `counted`: the chunk is the first with usage.
     fn finished(&mut self, before: u64, progress: u64, counted: bool) {
-        // With the first chunk, before any content, it says nothing of others.
+        // A finish reason before any content shows nothing about later finish reasons.
         let went_on = self.at.is_some_and(|at| at > 0 && at != progress);
         self.repeats |= went_on && (self.went_on || progress != before);
         self.went_on |= went_on;
         self.at = Some(progress);
-        // A server's first chunk with content may be one of many with both.
+        // A server's first chunk with content may be one of many that all have usage and a finish
+        // reason.
         let is_end = counted && before > 0 && !self.repeats;
         self.counted_at = is_end.then_some(progress);
     }

@@ -1,8 +1,8 @@
 //! Search for the tool call that a streamed fragment belongs to.
 //!
 //! Fragments name their call by index, by id, by name, or not at all. Some servers send the same
-//! index or id for every call, or a different id for each fragment of a call. Then calls are told
-//! apart by facts about earlier fragments ([`Known`]) and by the inputs.
+//! index or id for every call, or a different id for each fragment of a call. Then facts about
+//! earlier fragments ([`Known`]) and the inputs distinguish the calls.
 
 use std::borrow::Cow;
 
@@ -99,7 +99,7 @@ impl<'a> Fragment<'a> {
         named: &[usize],
         tools: &Tools,
     ) -> Option<usize> {
-        // Most fragments name the last call by its index, and no other way.
+        // Most fragments name the last call by its index alone.
         if let (Some(key), None, None) = (self.key, &self.id, &self.name)
             && calls.last().is_some_and(|last| last.known().key() == Some(key))
         {
@@ -121,7 +121,7 @@ impl<'a> Fragment<'a> {
     /// Returns the position of the known call that the fragment's index, id or name refers to, if
     /// any.
     fn find_named(&self, calls: Candidates<'_>, tools: &Tools) -> Option<usize> {
-        // Where one index is that of several calls, the id tells them apart.
+        // If several calls have the same index, the id distinguishes them.
         let by_both = |key| {
             let id = self.id.as_deref()?;
             calls.rposition(|call| call.known().key() == Some(key) && call.id() == Some(id))
@@ -135,7 +135,7 @@ impl<'a> Fragment<'a> {
         let known = self.id.as_deref().and_then(by_id);
         let last = calls.len().checked_sub(1)?;
         if self.key.is_some() {
-            // An index that is new names a new call, unless it came late or has changed.
+            // A new index means a new call, unless the index came late or has changed.
             let at = known.unwrap_or(last);
             let call = calls.get(at)?;
             let joins = match (known, &self.name) {
@@ -148,13 +148,13 @@ impl<'a> Fragment<'a> {
                             && !self.is_second_head(call)
                 }
                 (Some(_), None) => true,
-                // Where the id has changed too, only what it says tells that it is a part of a
-                // call: a whole input is that of a call whose name may come later.
+                // If index and id are both new, only the input shows that the fragment is part of a
+                // call. A whole input belongs to a call whose name may come later.
                 (None, None) => {
                     let is_part = || call.input().is_half() || self.begins_input();
                     self.goes_on(call) && (self.id.is_none() || self.says_more(call) && is_part())
                 }
-                // No input begins so.
+                // The input of a new call begins with `{`, so other text continues the known call.
                 (None, Some(name)) => {
                     let is_part = !self.begins_with_brace() && self.says_more(call);
                     is_part
@@ -175,7 +175,7 @@ impl<'a> Fragment<'a> {
                 |call: Candidate<'_>| call.known().key().is_none() && !call.known().is_legacy();
             return Some(calls.rposition(is_bare).unwrap_or(last));
         }
-        // An id that changes with each fragment, or nothing but the name.
+        // The fragment has an id that may change with each fragment, or only a name.
         calls.get(last).is_some_and(|call| self.continues(call)).then_some(last)
     }
 
@@ -194,12 +194,12 @@ impl<'a> Fragment<'a> {
         match (&self.id, last.id()) {
             (None, None) if is_end(named) => true,
             (Some(_), _) if is_end(other_ids) => !self.is_named_anew(last),
-            // A name alone, twice, is two calls without arguments.
+            // The same name twice, without arguments, means two calls.
             (None, None) => {
                 !last.input().is_object()
                     && (self.entry.arguments != Arguments::None || last.input().has_text())
             }
-            // A server that gives ids gives each call its own.
+            // A server that sends ids sends a different id for each call.
             (None, Some(_)) => self.compare(last) != Some(Compared::Other),
             (Some(_), _) => {
                 !last.input().is_object()
@@ -211,9 +211,9 @@ impl<'a> Fragment<'a> {
     /// Returns true if the fragment begins another call although its index or id is that of `call`.
     ///
     /// Some servers give every call index 0, and some give every call the same id, or no id. Then a
-    /// name tells calls apart, but only if the input of `call` is complete or empty. `is_last`:
-    /// `call` is the last call; for earlier calls, indices tell calls apart. `is_named`: an earlier
-    /// fragment of the same list has named `call`.
+    /// name distinguishes calls, but only if the input of `call` is complete or empty. `is_last`:
+    /// `call` is the last call; indices distinguish earlier calls. `is_named`: an earlier fragment
+    /// of the same list has named `call`.
     fn begins_another(
         &self,
         call: Candidate<'_>,
@@ -230,7 +230,7 @@ impl<'a> Fragment<'a> {
         if is_named && (other_name || may_be_two() && !self.goes_on_in_list(call)) {
             return true;
         }
-        // An id that repeats the name says nothing.
+        // An id that equals the name does not identify a call.
         let id = self.id.as_deref().filter(|id| *id != name);
         let known = call.id().filter(|id| *id != call.name());
         let other_id = id.is_some() && known.is_some() && known != id;
@@ -251,7 +251,7 @@ impl<'a> Fragment<'a> {
     /// has named `call`. Servers that send several tokens at once put a fragment for each token
     /// into one list.
     fn goes_on_in_list(&self, call: Candidate<'_>) -> bool {
-        // An id that repeats the name says nothing.
+        // An id that equals the name does not identify a call.
         let id = self.id.as_deref().filter(|id| Some(*id) != self.name.as_deref());
         let known = call.id();
         let begins = || matches!(self.entry.arguments, Arguments::Text(text) if !text.is_blank());
@@ -296,8 +296,9 @@ impl<'a> Fragment<'a> {
         !input.is_object()
             && match self.entry.arguments {
                 Arguments::None => true,
-                // A `{` may begin another call. Where the index has changed within this one before,
-                // only a text that cannot be joined to its input does.
+                // Text that begins with `{` may begin another call. If the index of `call` has
+                // changed before, only text that cannot follow the call's input begins another
+                // call.
                 Arguments::Text(_) if call.known().has_other_indices() => !self.is_excluded(call),
                 Arguments::Text(_) => !input.has_text() || self.fits_end(call),
                 Arguments::Json(_) => !input.has_text(),

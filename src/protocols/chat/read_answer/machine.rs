@@ -59,7 +59,7 @@ impl Machine {
             let held = self.choices.note_one(choice, false);
             self.take_held(held, to)?;
         }
-        // Nothing is to be judged of a text that goes on.
+        // Text that continues the sent text needs no decision about its choice.
         let goes_on =
             |reader: &Self| !reader.content.text().is_cut() && !reader.choices.is_other(choice);
         match delta.content.only() {
@@ -109,7 +109,7 @@ impl Machine {
         to: &mut Output<'_>,
     ) -> Result<(), Error> {
         if chunk.error {
-            // Some gateways put an empty answer around an error, or what had come before it.
+            // Some gateways put an empty answer, or the content before an error, around the error.
             let is_finished = |choice: &Choice<'_>| {
                 choice.answers() && choice.finish_reason.is_some_and(|word| !word.is_blank())
             };
@@ -178,8 +178,9 @@ impl Machine {
         if let Some(failure) = early.filter(|_| !is_cut) {
             return Err(failure);
         }
-        // What only names a role begins no message, so that an error behind it is still told with
-        // its status. Nor does a word that nobody knows, which alone is one.
+        // A chunk with only a role begins no message, so that a later error still gets its own
+        // status. Neither does a chunk with only an unknown finish reason, which may itself be an
+        // error.
         self.has_choice = true;
         let begins = |choice: &Choice<'_>| match choice.finish_reason {
             _ if choice.says_something() => true,
@@ -344,7 +345,7 @@ impl Machine {
         self.content.reasoning_mut().note_field(said.field);
         let (reasoning, texts) = snapshots.news(&said, cumulative);
         if let Some(reasoning) = reasoning {
-            // White space alone, which says nothing of its field, may come first.
+            // White space, which does not show the field of the reasoning, may come first.
             let field = self.content.reasoning_field().unwrap_or(Field::ReasoningContent);
             self.content.push_reasoning(reasoning, field, to);
         }

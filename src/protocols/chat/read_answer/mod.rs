@@ -66,7 +66,7 @@ impl ObjectReader for ChatReader {
         if !object.starts_with('{') || chunk.fill(object).is_err() {
             return Ok(Taken::Unread);
         }
-        // Only the data counts for clients, but some servers name the event in its own line alone.
+        // Clients use only the data, but some servers name the event only in the `event:` line.
         let named = chunk.kind.map(|kind| kind.decode());
         let name = named.as_deref().or_else(|| called.name()).unwrap_or_default();
         let is_chunk = chunk.error || !chunk.choices.is_empty();
@@ -77,13 +77,13 @@ impl ObjectReader for ChatReader {
         let says = chunk.says_something();
         if !is_chunk && !says && !chunk.well && object != "{}" && !words::has(object, "\"choices\"")
         {
-            // Nothing in it is known. It may be an error in words of its own.
+            // The event has no known member, and may be an error in an unknown form.
             to.warn("upstream_event_dropped");
         }
         if name != "ping" || is_chunk {
             self.machine.handle_chunk(&chunk, object, to)?;
         }
-        // A pattern says what is new in a chunk.
+        // A pattern finds only the new text of a chunk, and not the whole text so far.
         if is_plain && !to.context.profile.cumulative_text {
             self.pattern.learn(object, &chunk);
         }

@@ -26,7 +26,7 @@ pub(super) fn said<'a>(delta: &Delta<'a>, known: Option<Field>) -> Option<(Field
         return Some((field, text?));
     }
     let mut present = fields.into_iter().filter_map(|(field, text)| Some((field, text?)));
-    // White space alone may come in a field that says no more than that.
+    // A field with text is preferred, because another field may have only white space.
     present.clone().find(|(_, text)| !text.is_blank()).or_else(|| present.next())
 }
 

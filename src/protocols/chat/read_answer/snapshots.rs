@@ -124,7 +124,7 @@ impl Snapshots {
         if takes_calls {
             delta.function_call = message.function_call;
             for (at, call) in message.tool_calls.iter().enumerate() {
-                // A whole message numbers its calls by their places.
+                // The calls of a whole message are numbered by their positions.
                 let index = call.index.or_else(|| u64::try_from(at).ok());
                 delta.tool_calls.push(ToolCall { index, ..*call });
             }
@@ -149,7 +149,7 @@ impl Growing {
     fn push<'t>(&mut self, text: &'t str) -> &'t str {
         let new = match text.strip_prefix(self.all.as_str()) {
             Some(rest) => rest,
-            // The last message can be without the white space around it.
+            // The last message may lack the white space around the text.
             None if self.all.get(self.start..self.end) == Some(trimmed(text)) => "",
             None => text,
         };
@@ -176,7 +176,7 @@ impl Growing {
             return "";
         }
         let same = self.all.bytes().zip(text.bytes()).take_while(|(old, new)| old == new).count();
-        // Neither within a letter or an escape nor between the halves of a pair.
+        // The text is not cut within a character, an escape or a surrogate pair.
         let is_whole = |end: &usize| text.get(..*end).and_then(Str::inside).is_some();
         let end = (0..=same).rev().find(is_whole).unwrap_or_default();
         let start = end.saturating_sub(json::hold_back(text.get(..end).unwrap_or_default()));

@@ -36,7 +36,7 @@ pub(crate) enum Arguments<'a> {
     /// No input: the entry of `tool_calls` has no arguments.
     #[default]
     None,
-    /// Input as JSON text in a string, the form that the API's definition asks for.
+    /// Input as JSON text in a string, the form that the API defines.
     Text(Str<'a>),
     /// Input as a JSON value instead of a string.
     Json(&'a str),
@@ -72,7 +72,8 @@ impl<'a> ToolCall<'a> {
                         }
                     }
                 }
-                // `function_call`, and servers that leave out `function`.
+                // Members of a `function_call`, or of a call from a server that leaves out
+                // `function`.
                 _ => call.member(key, false, reader)?,
             }
         }
@@ -89,8 +90,8 @@ impl<'a> ToolCall<'a> {
                     self.arguments = Arguments::Text(input);
                 }
             }
-            // `parameters` is what Llama models call it, `input` the Messages API, and `args`
-            // LangChain.
+            // Arguments are called `parameters` by Llama models, `input` by the Messages API, and
+            // `args` by LangChain.
             "parameters" | "input" | "args" | "arguments_json"
                 if self.arguments != Arguments::None =>
             {

@@ -119,7 +119,7 @@ impl<'a> Chunk<'a> {
                     chunk.well |= is_well;
                     complains |= says_something(raw) && !is_well;
                 }
-                // Some servers say beside each chunk that all is well.
+                // Some servers report success in each chunk.
                 "code" | "success" | "error_code" | "errcode" | "StatusCode" => {
                     let raw = reader.skip()?;
                     succeeded |= says_well(raw);
@@ -146,11 +146,11 @@ impl<'a> Chunk<'a> {
         chunk.well |= succeeded;
         chunk.complains = complains && !succeeded;
         chunk.failed |= chunk.complains && refused;
-        // FastChat says as a text what failed, beside a number of its own.
+        // FastChat reports a failure in `text`, beside an error number of its own.
         let speaks = || json::member(text, "text").is_some_and(says_something);
         chunk.failed |= numbered && !succeeded && speaks();
         chunk.failed |= chunk.kind.is_some_and(|kind| kind.raw() == "error");
-        // A server with one choice puts it beside the list.
+        // A server with one choice may put the finish reason beside the list of choices.
         if let (Some(word), Some(choice)) = (finish_reason, chunk.choices.last_mut()) {
             choice.finish_reason.get_or_insert(word);
         }
@@ -266,7 +266,7 @@ impl<'a> Choice<'a> {
             choice.finish_reason = choice.finish_reason.or(delta.finish_reason);
             choice.error = choice.error.or(delta.error);
         }
-        // A server for completions answers on the path for chats.
+        // A server for text completions may answer on the path for chats.
         if let (None, Some(text)) = (&choice.delta, completion)
             && choice.message.as_ref().is_none_or(Delta::is_empty)
         {

@@ -86,8 +86,8 @@ fn read_item<'a>(
             Ok(false)
         }
         ValueKind::Object => read_part(reader, parts, allowance),
-        // Some servers write a token that looks so without its quotes. But `false` is what others
-        // write where there is no content.
+        // Some servers write a token such as `5` or `true` without quotes. But `false` stands for
+        // missing content.
         kind => {
             let raw = reader.skip()?;
             let is_token = kind == ValueKind::Number || raw == "true";
@@ -104,7 +104,7 @@ fn says(raw: &str) -> bool {
     !matches!(raw, "null" | "false" | "[]" | "{}")
 }
 
-// Few servers send parts, and a string should not have to pass by it.
+// Not inlined, because few servers send parts and the code for strings must stay fast.
 #[inline(never)]
 fn read_part<'a>(
     reader: &mut Reader<'a>,
@@ -126,7 +126,7 @@ fn read_part<'a>(
             "text" => lost = says(reader.skip()?),
             "content" if reader.kind()? == ValueKind::String => content = text(reader)?,
             "refusal" => refusal = text(reader)?,
-            // Texts again; nothing else can be inside.
+            // The member holds texts and nothing else.
             "thinking" | "summary" | "reasoning" => thinking = Some(reader.skip()?),
             _ => others |= says(reader.skip()?),
         }

@@ -94,13 +94,13 @@ impl<'a> Delta<'a> {
                     }
                 }
                 "thinking" => delta.thinking = text_or(reader, &mut thoughts)?,
-                // LiteLLM repeats in them what stands in `reasoning_content`.
+                // LiteLLM repeats the text of `reasoning_content` in `thinking_blocks`.
                 "thinking_blocks" => blocks = Some(reader.skip()?),
                 "extra_content" => delta.is_thought = read_extra(reader)?.1,
                 "finish_reason" => delta.finish_reason = finish(reader)?,
                 "error" => delta.error = something(reader)?,
                 "content" => {
-                    // Of equal names the last one counts, here as in any list.
+                    // If a name repeats, the last member counts.
                     delta.content = Few::default();
                     delta.content_dropped |= read_content(reader, &mut delta.content, allowance)?;
                 }
@@ -124,8 +124,8 @@ impl<'a> Delta<'a> {
                 "function_call" if reader.kind()? == ValueKind::Object => {
                     delta.function_call.insert(ToolCall::default()).read(reader)?;
                 }
-                // Of kinds that a Messages client cannot be shown, or in shapes that no server is
-                // known for.
+                // Content that a Messages client cannot display, or in a form that no known server
+                // sends.
                 "images" | "audio" | "tool_call" | "function_call" => {
                     delta.content_dropped |= says_something(reader.skip()?);
                 }

@@ -1,4 +1,4 @@
-//! Parsing of `reasoning_details`, `thinking_blocks` and `reasoning_opaque`
+//! Parsing of `reasoning_details`, `thinking_blocks` and `reasoning_opaque`.
 
 use crate::json::{Error, Reader, ValueKind};
 use crate::model::reasoning::Detail;

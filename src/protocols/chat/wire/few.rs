@@ -36,7 +36,7 @@ impl<T> Few<T> {
         self.rest.resize_with(at.saturating_add(1), T::default);
         match self.rest.last_mut() {
             Some(last) => last,
-            // Not reachable: it has just got longer.
+            // This branch is never reached, because the list has just got longer.
             None => self.first.get_or_insert_default(),
         }
     }

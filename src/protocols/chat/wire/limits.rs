@@ -1,4 +1,4 @@
-//! Maximum number of items kept in each list of one chunk, or of one whole answer
+//! Maximum number of items kept in each list of one chunk, or of one whole answer.
 //!
 //! An empty object is three bytes of JSON and hundreds of bytes in memory. So empty items are not
 //! kept, and of other items no more than these maxima. No model produces so many items; servers

@@ -1,4 +1,4 @@
-//! Parsing of answers of a Chat Completions server: whole bodies and the chunks of a stream
+//! Parsing of answers of a Chat Completions server: whole bodies and the chunks of a stream.
 //!
 //! Whole answers and chunks are read into the same types, because a whole answer is like one chunk
 //! with all content. Parsing is tolerant, because servers deviate from the format in many ways. An

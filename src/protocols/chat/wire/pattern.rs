@@ -1,4 +1,4 @@
-//! Fast parsing of stream chunks that differ from the previous chunk only in their text
+//! Fast parsing of stream chunks that differ from the previous chunk only in their text.
 //!
 //! Nearly every chunk of a stream equals the previous chunk except for a few letters of text.
 //! Comparing the two chunks costs a small part of parsing, so the comparison is tried first. A
@@ -104,7 +104,7 @@ impl Pattern {
 /// known from the parsed chunk.
 // Long: one pass over the bytes of a chunk that repeats the one before.
 fn sole_text<'a>(chunk: &Chunk<'a>) -> Option<(TextTarget, Str<'a>)> {
-    // All by name, so that nobody adds a member without saying what becomes of it here.
+    // Every member is named, so that a new member cannot be added without a decision here.
     let Chunk {
         id: _,
         model: _,

@@ -1,4 +1,4 @@
-//! Role (author) of the content of a delta
+//! Role (author) of the content of a delta.
 
 /// Role (author) of the content of a delta.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -58,7 +58,7 @@ impl Machine {
             let has_code = error.as_deref().is_some_and(|it| json::member(it, "code").is_some());
             let failure = if has_code { None } else { self.take_failure() };
             let Some(failure) = failure.or(error) else {
-                // What failed may stand behind it.
+                // A later event may describe the failure.
                 self.note_failure(UNTOLD);
                 return Ok(());
             };
@@ -110,7 +110,7 @@ impl Machine {
         }
         match self.take_failure() {
             Some(raw) => self.fail(&raw, to),
-            // Nothing says that no more was coming.
+            // Without an end event, more of the answer may have been missing.
             None => Err(Error::answer_broke_off()),
         }
     }
@@ -140,7 +140,7 @@ impl Machine {
         let word = match reason.as_deref() {
             _ if !is_incomplete && self.reaches_limit(to) => "length",
             _ if !is_incomplete => "stop",
-            // The user went on before the model was done.
+            // The user sent a new message before the model was done.
             Some("steered") => "stop",
             Some(reason) if stop_reason::is_cut_off(reason) => reason,
             _ => "length",

@@ -229,7 +229,7 @@ impl Machine {
         let first = raw.next().filter(|_| raw.next().is_some());
         let is_joined = first.is_some_and(|first| self.slots().has_joined(slot, first));
         if is_joined {
-            // No event told these parts apart.
+            // No event distinguished the parts, so their joined text is completed.
             let joined: String = texts().filter_map(|(_, it)| it.text).map(|it| it.raw()).collect();
             if let Some(joined) = Str::inside(&joined) {
                 self.complete(Place { slot, of: Of::Text, part: 0 }, joined, to)?;
@@ -328,7 +328,7 @@ impl Machine {
         let Some(known) = self.slots().get(slot) else { return Ok(()) };
         if known.thought().is_over() {
             if item.encrypted.is_some() && !known.thought().is_carried() && is_kept(to) {
-                // Its `id` went with what came of it before.
+                // The item's `id` was already sent in the block with the item's earlier reasoning.
                 let mut late = Vec::new();
                 write_with(item.raw, "id", None, &mut json::Writer::new(&mut late));
                 let late = String::from_utf8(late).unwrap_or_default();
@@ -346,7 +346,7 @@ impl Machine {
                 self.complete(place, text, to)?;
             }
         }
-        // What nobody sees and no server can read is no block.
+        // Reasoning with neither text nor encrypted content becomes no block.
         if item.encrypted.is_some() || item.has_text() || known_encrypted {
             self.enter_thought(slot, to);
             self.content_mut().start(to);
@@ -354,7 +354,7 @@ impl Machine {
                 slot.thought_mut().keep_item(item);
             }
         }
-        // A call may begin with what is held back, until something else comes.
+        // Held-back reasoning may be the beginning of a call, until other content comes.
         if self.is_open_thought(slot) && !self.content_mut().reasoning_mut().is_watched() {
             self.close_thought(to);
         }

@@ -153,7 +153,7 @@ impl Machine {
                 self.take_end(kind, event.response.unwrap_or("{}"), to)?;
             }
             EventKind::Error => self.note_failure(raw),
-            // An error without a name: that of a gateway.
+            // Errors of gateways may have no event name.
             EventKind::Unknown
                 if event.error.is_some() || event.name.is_none() && event.complains =>
             {

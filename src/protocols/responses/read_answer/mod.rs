@@ -82,10 +82,11 @@ impl ResponsesReader {
                 return Ok(Taken::Other(ObjectKind::Messages));
             }
             if event.has_output && event.name.is_none() {
-                // All of the answer in one event.
+                // The event has the whole answer.
                 return self.handle_response(raw, to);
             }
-            // What is deeper would be read once more for each object around it.
+            // Only one wrapping object is opened, because each further object would be parsed once
+            // more.
             if let Some(inside) = event.inside.filter(|_| !is_inside) {
                 return self.handle_event(called, inside, true, to);
             }

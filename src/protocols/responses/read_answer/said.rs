@@ -201,7 +201,7 @@ impl Said {
                         return News::Nothing;
                     }
                     if !self.half.is_empty() {
-                        // The half of a character is on its way to the client already.
+                        // The first half of a surrogate pair is already on its way to the client.
                         return News::Conflict;
                     }
                     News::Rest(escaped(rest))

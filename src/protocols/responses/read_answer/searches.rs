@@ -58,7 +58,7 @@ impl Machine {
         let is_new = self.slots().get(slot).is_some_and(|slot| !slot.is_closed());
         let Some(action) = item.action.filter(|_| is_new) else { return Ok(()) };
         let text = |name| json::member(action, name).and_then(json::string).map(|it| it.decode());
-        // A page that the model opens is no search of its own.
+        // A page that the model opens is not a separate search.
         if text("type").is_some_and(|kind| kind != "search") || !to.context.searches {
             return Ok(());
         }

@@ -231,7 +231,7 @@ impl Slots {
             return last.filter(|slot| named.output_index.is_none() && repeats(slot));
         };
         let place = self.list.get(last)?.output_index;
-        // A place of its own is that of an item whose beginning is missing.
+        // Another output index belongs to an item whose beginning is missing.
         let is_elsewhere =
             named.output_index.is_some() && place.is_some() && place != named.output_index;
         (!is_elsewhere).then_some(last)
@@ -280,8 +280,8 @@ impl Slots {
         let by_id = named.id.and_then(|id| of_kind.by_id.get(id).copied());
         let by_call_id = named.call_id.and_then(|id| of_kind.by_call_id.get(id).copied());
         let by_place = || {
-            // Items that began and brought nothing, before one that did, are no items of the
-            // answer.
+            // Items that began without content, before an item with content, are not in the final
+            // response.
             let has_content =
                 |slot: &usize| self.list.get(*slot).is_some_and(|slot| slot.has_content);
             let all = || of_kind.all.iter().copied();

@@ -1,10 +1,10 @@
-//! Answers of events in any order: see [`crate::fuzz`], whose checks these are.
+//! Tests of answers whose events come in any order, with the checks of [`crate::fuzz`].
 
 use proptest::prelude::*;
 
 use crate::fuzz;
 
-/// An event of few items, so that their names and places collide.
+/// Generates an event of one of few items, so that ids and indices collide.
 fn event() -> impl Strategy<Value = String> {
     let kinds = prop::sample::select(vec![
         "output_text.delta",
@@ -59,7 +59,7 @@ fn event() -> impl Strategy<Value = String> {
     )
 }
 
-/// An item.
+/// Generates an output item.
 fn item() -> impl Strategy<Value = String> {
     let kinds = prop::sample::select(vec![
         "message",
@@ -85,7 +85,7 @@ fn item() -> impl Strategy<Value = String> {
     )
 }
 
-/// Deltas that repeat each other but for their texts and numbers, as those of real servers do.
+/// Generates deltas that differ only in their texts and numbers, as those of real servers do.
 fn alike() -> impl Strategy<Value = Vec<String>> {
     let kinds = prop::sample::select(vec![
         "output_text",
@@ -121,7 +121,7 @@ proptest! {
         let end = "\"type\":\"response.completed\",\"response\":{}".to_owned();
         let events: Vec<String> = added.chain(runs.into_iter().flatten()).chain([end]).collect();
         let repeating: String = events.iter().map(|event| format!("data: {{{event}}}\n\n")).collect();
-        // A member of its own in each event, which nobody reads.
+        // Each event gets a different unknown member, so that no event repeats another event.
         let unlike: String = events
             .iter()
             .enumerate()

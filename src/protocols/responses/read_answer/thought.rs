@@ -35,7 +35,7 @@ impl Thought {
     pub(super) fn take(&mut self, kind: ThoughtKind, at: u64, text: Str<'_>) -> (bool, bool) {
         self.keep(kind, at, text);
         let is_shown = *self.kind.get_or_insert(kind) == kind;
-        // Only a summary has parts that stand apart.
+        // Only the parts of a summary are separated by a blank line.
         let begins_part =
             is_shown && kind == ThoughtKind::Summary && self.last.is_some_and(|last| last != at);
         if is_shown {

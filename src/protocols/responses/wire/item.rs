@@ -83,7 +83,7 @@ impl<'a> Item<'a> {
             match key.raw() {
                 "type" => item.kind_name = filled(reader)?,
                 "id" => item.id = filled(reader)?.or(item.id),
-                // vLLM's, with an `id` that is null.
+                // vLLM sends `item_id` beside an `id` that is null.
                 "item_id" => item.id = item.id.or(filled(reader)?),
                 "call_id" => item.call_id = filled(reader)?,
                 "name" => item.name = filled(reader)?,

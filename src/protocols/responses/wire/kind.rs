@@ -77,7 +77,7 @@ const KINDS: [(&str, EventKind); 35] = [
     ("response.reasoning_summary_part.done", EventKind::PartDone),
     ("response.reasoning_summary_text.done", EventKind::Done(Of::Thought(ThoughtKind::Summary))),
     ("response.reasoning_text.done", EventKind::Done(Of::Thought(ThoughtKind::Raw))),
-    // vLLM's.
+    // Event types of vLLM.
     ("response.reasoning_part.added", EventKind::PartAdded),
     ("response.reasoning_part.done", EventKind::PartDone),
     ("response.function_call_arguments.done", EventKind::Done(Of::Arguments)),
@@ -92,7 +92,7 @@ const KINDS: [(&str, EventKind); 35] = [
     ("error", EventKind::Error),
     ("keepalive", EventKind::Progress),
     ("ping", EventKind::Progress),
-    // Older servers' names.
+    // Event types of older servers.
     ("response.reasoning.delta", EventKind::Delta(Of::Thought(ThoughtKind::Raw))),
     ("response.reasoning_summary.delta", EventKind::Delta(Of::Thought(ThoughtKind::Summary))),
 ];

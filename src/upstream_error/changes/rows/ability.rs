@@ -31,7 +31,7 @@ pub(super) static ROWS: &[Row] = &[
         chat: |_, context| context.refusable.images,
         responses: |_, context| context.refusable.images,
         messages: true,
-        // Each image is named where it is left out.
+        // A text names each image at the place where the image is left out.
         narrow: |_, profile, _| profile.image_parts = ImageParts::None,
         places: "messages.*.content.*.image_url | input.*.content.*.image_url | input.*.output.*.image_url",
         names: "only text | text only | image | vision | multimodal | multi modal | 图片 | 图像 | 视觉 | 多模态",

@@ -103,7 +103,7 @@ pub(super) static ROWS: &[Row] = &[
         drops: "output_config.effort",
         narrow: |refused, profile, _| {
             if profile.thinking_switch == profile::ThinkingSwitch::EffortNone {
-                // Then it is one of the values, or nothing.
+                // The effort `none` is sent only if the upstream lists it as a value.
                 profile.thinking_switch = profile::ThinkingSwitch::None;
             }
             if let Refused::Effort(values) = refused {
@@ -172,7 +172,7 @@ pub(super) static ROWS: &[Row] = &[
     Row {
         change: Refused::ResponseFormat,
         warning: Warning::Code("response_format_refused"),
-        // Words hold no model to a schema.
+        // A schema that is sent as text does not force the answer to fit.
         drops: "output_config.format",
         narrow: |_, profile, _| profile.response_format = ResponseFormat::None,
         places: "response_format | text.format",

@@ -30,7 +30,7 @@ fn a_text_comes_whole_each_time_or_in_pieces() {
         (&["H", "i", "Hi!"], &["H", "i", "!"]),
         (&["\\n\\nH", "i ", "Hi"], &["\\n\\nH", "i ", ""]),
         (&["", "H"], &["", "H"]),
-        // A text that was changed is more text.
+        // A changed text counts as further text.
         (&["H", "Hi", "Ho"], &["H", "i", "Ho"]),
     ] {
         let mut text = Growing::default();

@@ -18,7 +18,7 @@ fn fields_of_another_type_count_as_absent() {
     assert!(choice.finish_reason.is_none() && choice.stop_sequence.is_none());
     let delta = choice.delta.as_ref().unwrap();
     assert!(delta.content.is_empty() && delta.reasoning.is_none());
-    // The first one says nothing, and is not kept.
+    // The first call is empty, and is not kept.
     let calls: Vec<_> = delta.tool_calls.iter().collect();
     let [call] = calls.as_slice() else { panic!("{calls:?}") };
     assert_eq!((call.index, call.id, call.arguments), (Some(0), None, Arguments::None));

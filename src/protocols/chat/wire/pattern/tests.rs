@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A chunk with this delta, as servers write them.
+/// Returns a chunk with this delta, in the form that servers send.
 fn chunk(delta: &str) -> String {
     format!(
         r#"{{"id":"c1","object":"chat.completion.chunk","created":7,"model":"m","usage":null,"choices":[{{"index":1,"delta":{delta},"logprobs":null,"finish_reason":null}}],"system_fingerprint":"f"}}"#
@@ -15,14 +15,15 @@ fn learned(data: &str) -> Pattern {
     pattern
 }
 
-/// What is read by the pattern of `known`; checked to be what reading it says, whole.
+/// Returns true if the pattern of `known` reads `data`, and checks the result against a whole
+/// parse.
 fn read(known: &str, data: &str) -> bool {
     let Some((choice, delta)) = learned(known).read(data) else { return false };
     let chunk = Chunk::read(data).unwrap();
     let (place, _) = sole_text(&chunk).unwrap();
     assert_eq!(place.choice, choice, "{data}");
     let mut read = chunk.choices.iter().next().unwrap().delta.clone().unwrap();
-    // That of the chunk before holds.
+    // The role of the previous chunk still applies.
     read.role = None;
     assert_eq!(format!("{delta:?}"), format!("{read:?}"), "{data}");
     true
@@ -67,7 +68,7 @@ fn random_letters_at_the_end_may_differ() {
             assert!(!read(&known, &chunk("b", &end)), "{end}");
         }
     }
-    // Any other name can mean something.
+    // Text in any other member than the padding can have a meaning.
     assert!(!read(&chunk("a", r#""error":"""#), &chunk("b", r#""error":"no""#)));
 }
 
@@ -76,7 +77,7 @@ fn what_differs_in_more_than_its_text_is_not_read() {
     for delta in DELTAS {
         let known = chunk(&delta.replace("TEXT", r#"" the""#));
         for (at, _) in known.char_indices() {
-            // `read` compares with the whole text wherever the change was inside of the one text.
+            // The function `read` checks the result if the change was inside of the text.
             for other in ["", "x", "\"", "\\", "{", " ", "0", "é"] {
                 let mut data = known.clone();
                 data.replace_range(at..=at, other);
