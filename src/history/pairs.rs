@@ -331,18 +331,26 @@ fn order_results<'a>(context: &[Block<'a>], results: &mut Vec<ToolResult<'a>>) {
 ///
 /// The calls and results do not match; the message has the real API's wording.
 pub(crate) fn reject(messages: &[Message<'_>], warnings: &mut Warnings) -> Result<(), Error> {
-    check(messages).map_err(|error| {
+    rejected(check(messages, |_| true), warnings)
+}
+
+/// Returns the error of a failed [`check`] for the client, and counts the error.
+pub(crate) fn rejected(checked: Result<(), Error>, warnings: &mut Warnings) -> Result<(), Error> {
+    checked.map_err(|error| {
         warnings.acted("pairing");
         error.with_should_retry(false)
     })
 }
 
-/// Checks that calls and results match.
+/// Checks that calls and results match. Blocks for which `is_kept` is false do not count.
 ///
 /// # Errors
 ///
 /// The calls and results do not match; the message has the real API's wording.
-pub(crate) fn check(messages: &[Message<'_>]) -> Result<(), Error> {
+pub(crate) fn check(
+    messages: &[Message<'_>],
+    is_kept: fn(&Block<'_>) -> bool,
+) -> Result<(), Error> {
     let mut ids = NameSet::default();
     // Ids of the calls that the user's next blocks must answer; `caller` is the index of their
     // message.
@@ -368,7 +376,8 @@ pub(crate) fn check(messages: &[Message<'_>]) -> Result<(), Error> {
             answering = message.role == Role::User;
             speaker = message.role;
         }
-        for (number, block) in message.content.iter().enumerate() {
+        let kept = message.content.iter().filter(|block| is_kept(block));
+        for (number, block) in kept.enumerate() {
             let path = || format!("messages.{at}.content.{number}");
             match block {
                 // A call in a message of another role is refused elsewhere.

@@ -81,11 +81,15 @@ pub(crate) struct Request<'a> {
     pub cached: Option<CacheMark>,
     /// True if a text of the request has a JSON escape for half a surrogate pair.
     pub has_halves: bool,
+    /// True if [`Request::read_leniently`] skipped a value that it could not read.
+    pub has_unread: bool,
 }
 
 /// Element of `messages`: one message of the conversation.
 #[derive(Debug)]
 pub(crate) struct Message<'a> {
+    /// JSON text of the message.
+    pub raw: &'a str,
     /// Member `role`: the speaker of the message.
     pub role: Role,
     /// Blocks of `content`; a plain string becomes one text block.
@@ -147,7 +151,17 @@ impl<'a> Request<'a> {
     /// The body is not JSON or not a Messages request. The error message begins with the JSON path
     /// of the wrong value.
     pub(crate) fn read(body: &'a str, warnings: &mut Warnings) -> Result<Self, Error> {
-        read_body(body, warnings, Self::read_members)
+        read_body(body, false, warnings, Self::read_members)
+    }
+
+    /// Reads the body of a Messages request for an upstream that may know more than Creole. Values
+    /// that cannot be read are skipped, and blocks that cannot be read count as unknown.
+    ///
+    /// # Errors
+    ///
+    /// The body is not JSON, its messages cannot be read, or a number is above Creole's limits.
+    pub(crate) fn read_leniently(body: &'a str) -> Result<Self, Error> {
+        read_body(body, true, &mut Warnings::new(false), Self::read_members)
     }
 
     fn read_members(source: &mut Source<'a, '_>) -> Read<Self> {
@@ -163,6 +177,7 @@ impl<'a> Request<'a> {
             Ok(true)
         })?;
         request.has_halves = source.reader.has_halves();
+        request.has_unread = source.has_unread;
         let tools = request.tools.iter().filter(|tool| tool.cached.is_some()).count();
         request.breakpoints = source.breakpoints.saturating_add(tools);
         request.model = required(model, "model")?;
@@ -299,6 +314,8 @@ impl<'a> Source<'a, '_> {
     }
 
     fn message(&mut self) -> Read<Message<'a>> {
+        self.reader.kind()?;
+        let start = self.reader.offset();
         let (mut role, mut content, mut effort, mut until_next_user) = (None, None, None, false);
         self.object(|source, key| {
             match key {
@@ -320,7 +337,8 @@ impl<'a> Source<'a, '_> {
             None if role == Role::System => Vec::new(),
             None => return Err(missing("content")),
         };
-        Ok(Message { role, content, until_next_user, effort })
+        let raw = self.body.get(start..self.reader.offset()).unwrap_or_default();
+        Ok(Message { raw, role, content, until_next_user, effort })
     }
 
     fn role(&mut self) -> Read<Role> {

@@ -22,14 +22,20 @@ pub(crate) struct Source<'a, 'w> {
     pub(crate) warnings: &'w mut Warnings,
     /// Number of blocks so far that have a `cache_control`.
     pub(crate) breakpoints: usize,
+    /// True if a value that cannot be read is skipped, in place of an error.
+    pub(crate) is_lenient: bool,
+    /// True if a value was skipped that could not be read.
+    pub(crate) has_unread: bool,
     counted: Counted,
     /// Error with its JSON path already included. It replaces the error that stops the reading.
     refused: Option<Error>,
 }
 
-/// Reads the whole `body` with `read`, and adds JSON paths to errors.
+/// Reads the whole `body` with `read`, and adds JSON paths to errors. With `is_lenient`, values that
+/// cannot be read are skipped.
 pub(crate) fn read_body<'a, T>(
     body: &'a str,
+    is_lenient: bool,
     warnings: &mut Warnings,
     read: impl FnOnce(&mut Source<'a, '_>) -> Read<T>,
 ) -> Result<T, Error> {
@@ -39,6 +45,8 @@ pub(crate) fn read_body<'a, T>(
         reader,
         warnings,
         breakpoints: 0,
+        is_lenient,
+        has_unread: false,
         counted: Counted::default(),
         refused: None,
     };
@@ -106,9 +114,13 @@ impl<'a> Source<'a, '_> {
                 continue;
             }
             let key = key.decode();
+            let start_of_value = self.retry_from();
             let known = match key.as_ref() {
                 "type" if tagged => self.ignore(ValueKind::String)?,
-                key => member(self, key)?,
+                key => match member(self, key) {
+                    Err(error) => self.skip_unread(start_of_value, error)?,
+                    Ok(known) => known,
+                },
             };
             if !known {
                 self.count(Many::UnknownFields, start)?;
@@ -117,6 +129,29 @@ impl<'a> Source<'a, '_> {
             }
         }
         Ok(())
+    }
+
+    /// Returns the position of the next value if reading is lenient, for [`Self::skip_unread`].
+    pub(crate) fn retry_from(&self) -> Option<Reader<'a>> {
+        self.is_lenient.then(|| self.reader.clone())
+    }
+
+    /// Skips the value at `start`, which could not be read, if reading is lenient. Limits hold in a
+    /// lenient reading, too.
+    #[cold]
+    pub(crate) fn skip_unread(
+        &mut self,
+        start: Option<Reader<'a>>,
+        error: json::Error,
+    ) -> Read<bool> {
+        match start {
+            Some(start) if !error.is_syntax() && self.refused.is_none() => {
+                self.reader = start;
+                self.has_unread = true;
+                self.skip()
+            }
+            _ => Err(error),
+        }
     }
 
     /// Counts the unknown member `key` of the object that starts at byte `start`.

@@ -74,6 +74,17 @@ impl<'a> Source<'a, '_> {
 
     pub(crate) fn block(&mut self, place: BlockParent) -> Read<Block<'a>> {
         let tag = self.tag()?;
+        let start = self.retry_from();
+        match self.block_of(tag, place) {
+            // Calls and results without ids cannot be paired.
+            Err(error) if !(tag == "tool_use" || tag == "tool_result") => {
+                self.skip_unread(start, error).map(|_| Block::Unknown(tag))
+            }
+            block => block,
+        }
+    }
+
+    fn block_of(&mut self, tag: Str<'a>, place: BlockParent) -> Read<Block<'a>> {
         let at = self.reader.offset();
         let name = tag.decode();
         match (name.as_ref(), place) {
@@ -266,6 +277,10 @@ impl<'a> Source<'a, '_> {
             "caller" => source.ignore(ValueKind::Object),
             _ => source.cacheable(key, &mut None),
         })?;
+        if name.is_none() && self.is_lenient {
+            self.has_unread = true;
+            name = Some(Str::default());
+        }
         let (id, name) = (required(id, "id")?, required(name, "name")?);
         if input.is_none() && !self.warnings.strict() {
             self.warnings.add("tool_input_not_object");

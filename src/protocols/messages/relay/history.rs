@@ -1,226 +1,82 @@
-//! Repair of the pairing of tool calls and results in a client's messages, without rewriting
-//! correct messages.
+//! Repair of a client's messages, without rewriting correct messages.
 //!
-//! `history::pairs` reads only the ids of calls and results, so each block is passed to it as raw
-//! text. A repaired turn that still consists of whole messages of the client is copied; any other
-//! turn is written block by block.
+//! Empty texts and Creole's own thinking are left out, and calls and results are paired by
+//! `history::pairs`. That pass reads only ids, so each block stands there for its raw text. A
+//! repaired turn that still consists of whole messages of the client is copied; any other turn is
+//! written block by block.
 //!
 //! ```text
-//! body ─▶ BlockPart(raw) ─▶ Block::Unknown(raw) ─▶ pairs::repair ─▶ Entry(raw) ─▶ its message
-//!                                                              by the offset of raw in the body
+//! Message(raw) ─▶ Block::Unknown(raw) ─▶ pairs::repair ─▶ Entry(raw) ─▶ its message
+//!                                                      by the offset of raw in the body
 //! ```
-
-mod write;
 
 use crate::carry::signature;
 use crate::config::Pairing;
 use crate::error::Error;
 use crate::history::{Turns, joined, pairs};
-use crate::json::{self, Raw, Reader, Str, ValueKind, Writer};
-use crate::model::limits::{self, Counted, Many};
-use crate::model::turn::{Turn, UserPart};
-use crate::model::{Block, Message, Role, ToolResult, ToolUse, path_at};
+use crate::json::{self, Raw, Str, Writer};
+use crate::model::turn::{MOVED, Turn, UserPart};
+use crate::model::{Block, Message, Role, ToolResult, ToolUse};
 use crate::observe::warning::Warnings;
 
-/// Number of blocks in a message above which the unused capacity of its vector is freed.
-const MANY_BLOCKS: usize = 64;
-
-/// Messages of a client request, each with its original JSON text.
-pub(super) struct SentMessages<'a> {
+/// Messages of a client's request, which are repaired for an upstream of the Messages API.
+pub(super) struct SentMessages<'r, 'a> {
     body: &'a str,
-    messages: Vec<SentMessage<'a>>,
-    ids: Vec<Str<'a>>,
-    counted: Counted,
+    messages: &'r [Message<'a>],
+    /// For each message, true if blocks are left out.
+    shortened: Vec<bool>,
 }
 
-/// Message of a request, with the blocks that are kept.
-struct SentMessage<'a> {
-    raw: &'a str,
-    role: Role,
-    blocks: Vec<BlockPart<'a>>,
-    /// Number of empty texts left out of the message.
-    texts_left_out: u32,
-    /// Number of Creole's own thinking blocks left out of the message.
-    thinking_left_out: u32,
-}
-
-/// Block of a message, or the whole content if the content is a string.
-#[derive(Clone, Copy)]
-struct BlockPart<'a> {
-    raw: &'a str,
-    kind: BlockKind<'a>,
-}
-
-#[derive(Clone, Copy)]
-enum BlockKind<'a> {
-    Use(Str<'a>),
-    Result(Str<'a>),
-    Neither,
-    OwnThinking,
-    EmptyText,
-}
-
-/// Reason why the messages of a request could not be read for repairs.
-pub(super) enum NotRead {
-    /// Invalid messages, which are sent unchanged for the upstream to refuse.
-    NotAHistory,
-    /// Number of messages, blocks, calls or results above Creole's limits.
-    TooMany(Error),
-}
-
-impl From<json::Error> for NotRead {
-    fn from(_: json::Error) -> Self {
-        Self::NotAHistory
-    }
-}
-
-impl<'a> SentMessages<'a> {
-    pub(super) fn read(
-        body: &'a str,
-        messages: &'a str,
-        warnings: &mut Warnings,
-    ) -> Result<Self, NotRead> {
-        let counted = Counted::default();
-        let mut sent = Self { body, messages: Vec::new(), ids: Vec::new(), counted };
-        let mut reader = Reader::of(messages);
-        reader.begin_array()?;
-        while reader.next_element()? {
-            sent.count(Many::Messages, messages)?;
-            sent.message(reader.skip()?)?;
-        }
-        sent.keep_last();
-        for message in &sent.messages {
-            (0..message.texts_left_out).for_each(|_| warnings.add("empty_text"));
-            (0..message.thinking_left_out).for_each(|_| warnings.add("own_thinking"));
-        }
-        Ok(sent)
-    }
-
-    /// Counts one more message, block, call or result. Above the limit, returns an error with the
-    /// path of `part`.
-    fn count(&mut self, many: Many, part: &str) -> Result<(), NotRead> {
-        if self.counted.is_exceeded_by(many) {
-            let path = path_at(self.body, self.offset(part));
-            return Err(NotRead::TooMany(limits::exceeded(&path, many)));
-        }
-        Ok(())
-    }
-
-    /// Takes the ids of all tool calls out of the history.
-    pub(super) fn take_ids(&mut self) -> Vec<Str<'a>> {
-        std::mem::take(&mut self.ids)
-    }
-
-    /// Keeps an empty assistant message at the end, because the API accepts an empty message there.
-    fn keep_last(&mut self) {
-        if let Some(last) = self.messages.last_mut()
-            && last.role == Role::Assistant
-            && last.blocks.is_empty()
-            && last.thinking_left_out == 0
+/// Returns the warning about a block that is left out: an empty text, or thinking with a signature
+/// of Creole. Returns `None` for any other block.
+fn left_out(block: &Block<'_>) -> Option<&'static str> {
+    match block {
+        Block::Text(text) if text.text.is_empty() => Some("empty_text"),
+        Block::Thinking { signature, .. } | Block::RedactedThinking(signature)
+            if signature::is_own(&signature.decode()) =>
         {
-            last.texts_left_out = 0;
+            Some("own_thinking")
         }
+        _ => None,
     }
+}
 
-    fn message(&mut self, raw: &'a str) -> Result<(), NotRead> {
-        let (mut role, mut content) = (None, None);
-        let mut reader = Reader::of(raw);
-        reader.begin_object()?;
-        while let Some(key) = reader.next_key()? {
-            let value = reader.skip()?;
-            match key.decode().as_ref() {
-                "role" => role = Some(value),
-                "content" => content = Some(value),
-                _ => {}
-            }
-        }
-        let role = match role {
-            Some("\"user\"") => Role::User,
-            Some("\"assistant\"") => Role::Assistant,
-            Some("\"system\"") => Role::System,
-            _ => return Err(NotRead::NotAHistory),
-        };
-        let blocks = Vec::new();
-        let mut message =
-            SentMessage { raw, role, blocks, texts_left_out: 0, thinking_left_out: 0 };
-        let content = content.unwrap_or("[]");
-        let mut reader = Reader::of(content);
-        if reader.kind()? == ValueKind::String {
-            if reader.string()?.is_empty() {
-                message.texts_left_out = 1;
-            } else {
-                // Many messages can consist of a single string, so no spare capacity is allocated.
-                message.blocks = vec![BlockPart { raw: content, kind: BlockKind::Neither }];
-            }
-        } else {
-            reader.begin_array()?;
-            while reader.next_element()? {
-                self.count(Many::Blocks, content)?;
-                let part = self.part(reader.skip()?)?;
-                match part.kind {
-                    BlockKind::OwnThinking => {
-                        message.thinking_left_out = message.thinking_left_out.saturating_add(1);
-                    }
-                    BlockKind::EmptyText => {
-                        message.texts_left_out = message.texts_left_out.saturating_add(1)
-                    }
-                    _ => message.blocks.push(part),
-                }
-            }
-        }
-        if message.blocks.len() > MANY_BLOCKS {
-            message.blocks.shrink_to_fit();
-        }
-        self.messages.push(message);
-        Ok(())
-    }
+/// Returns the content of a message as JSON text.
+fn content<'a>(message: &Message<'a>) -> &'a str {
+    json::member(message.raw, "content").unwrap_or_default()
+}
 
-    fn part(&mut self, raw: &'a str) -> Result<BlockPart<'a>, NotRead> {
-        let (mut kind, mut id, mut call, mut signature, mut text) = (None, None, None, None, None);
-        let mut reader = Reader::of(raw);
-        reader.begin_object()?;
-        while let Some(key) = reader.next_key()? {
-            let is_string = reader.kind()? == ValueKind::String;
-            let slot = match key.decode().as_ref() {
-                "type" => &mut kind,
-                "id" => &mut id,
-                "tool_use_id" => &mut call,
-                "signature" | "data" => &mut signature,
-                "text" => &mut text,
-                _ => {
-                    reader.skip()?;
-                    continue;
-                }
-            };
-            if is_string {
-                *slot = Some(reader.string()?);
-            } else {
-                reader.skip()?;
+/// Returns the blocks of a message that are kept, each with its JSON text. A content that is a
+/// string is one block.
+fn kept<'r, 'a>(message: &'r Message<'a>) -> impl Iterator<Item = (&'a str, &'r Block<'a>)> {
+    let content = content(message);
+    let string = content.starts_with('"').then_some(content);
+    let raws = string.into_iter().chain(json::elements(content));
+    raws.zip(&message.content).filter(|(_, block)| left_out(block).is_none())
+}
+
+impl<'r, 'a> SentMessages<'r, 'a> {
+    /// Finds the blocks that are left out, and warns of them.
+    pub(super) fn new(body: &'a str, messages: &'r [Message<'a>], warnings: &mut Warnings) -> Self {
+        let mut shortened = Vec::with_capacity(messages.len());
+        for (at, message) in messages.iter().enumerate() {
+            let mut codes: Vec<_> = message.content.iter().filter_map(left_out).collect();
+            if message.content.is_empty() && content(message).starts_with('"') {
+                codes.push("empty_text");
             }
+            // The API accepts an empty message of the assistant at the end.
+            let is_last = at.saturating_add(1) == messages.len();
+            let stays = is_last
+                && message.role == Role::Assistant
+                && codes.len() >= message.content.len()
+                && !codes.contains(&"own_thinking");
+            if stays {
+                codes.clear();
+            }
+            codes.iter().for_each(|code| warnings.add(code));
+            shortened.push(!codes.is_empty());
         }
-        // The API refuses a block without a type; a small body can have many of these.
-        let kind = kind.ok_or(NotRead::NotAHistory)?.decode();
-        let kind = match (kind.as_ref(), id, call) {
-            ("tool_use", Some(id), _) => {
-                self.count(Many::Calls, raw)?;
-                self.ids.push(id);
-                BlockKind::Use(id)
-            }
-            ("tool_result", _, Some(id)) => {
-                self.count(Many::Results, raw)?;
-                BlockKind::Result(id)
-            }
-            // A call or result without an id cannot be paired.
-            ("tool_use" | "tool_result", ..) => return Err(NotRead::NotAHistory),
-            ("thinking" | "redacted_thinking", ..)
-                if signature.is_some_and(|it| signature::is_own(&it.decode())) =>
-            {
-                BlockKind::OwnThinking
-            }
-            ("text", ..) if text.is_some_and(|text| text.is_empty()) => BlockKind::EmptyText,
-            _ => BlockKind::Neither,
-        };
-        Ok(BlockPart { raw, kind })
+        Self { body, messages, shortened }
     }
 
     /// Returns the repaired text of all messages, or `None` if the client's messages need no
@@ -230,12 +86,13 @@ impl<'a> SentMessages<'a> {
         pairing: Pairing,
         warnings: &mut Warnings,
     ) -> Result<Option<String>, Error> {
+        let check = || pairs::check(self.messages, |block| left_out(block).is_none());
         if pairing == Pairing::Reject {
-            pairs::reject(&self.blocks_of_all(), warnings)?;
-        } else if pairing == Pairing::Repair && pairs::check(&self.blocks_of_all()).is_err() {
+            pairs::rejected(check(), warnings)?;
+        } else if pairing == Pairing::Repair && check().is_err() {
             let before = warnings.count();
-            let turns = pairs::repair(self.turns(), warnings);
-            let written = self.write_turns(&turns);
+            let (turns, firsts) = self.turns();
+            let written = self.write_turns(&pairs::repair(turns, warnings), &firsts);
             if written.is_some() {
                 warnings.acted("pairing");
                 // Moving a result before the text that it followed (`Turns`) is not counted there.
@@ -245,76 +102,310 @@ impl<'a> SentMessages<'a> {
             }
             return Ok(written);
         }
-        if !self.messages.iter().any(|message| message.is_shortened()) {
-            return Ok(None);
-        }
-        let mut out = Vec::new();
-        let mut json = Writer::new(&mut out);
-        json.begin_array();
-        self.messages.iter().for_each(|message| message.write(&mut json));
-        json.end_array();
-        Ok(Some(String::from_utf8(out).unwrap_or_default()))
+        let any = self.shortened.contains(&true);
+        Ok(any.then(|| {
+            json::written(|json| {
+                json.begin_array();
+                (0..self.messages.len()).for_each(|at| self.write(at, json));
+                json.end_array();
+            })
+        }))
     }
 
-    fn blocks_of_all(&self) -> Vec<Message<'a>> {
-        let mut messages = Vec::with_capacity(self.messages.len());
-        for SentMessage { role, blocks, .. } in &self.messages {
-            let content = blocks.iter().map(|part| self.block(part)).collect();
-            messages.push(Message { role: *role, content, until_next_user: false, effort: None });
-        }
-        messages
-    }
-
-    fn turns(&self) -> Vec<Turn<'a>> {
-        let mut turns = Turns::default();
-        for message in &self.messages {
+    /// Returns the turns of the kept blocks, and the offset of each message's first kept block.
+    fn turns(&self) -> (Vec<Turn<'a>>, Vec<usize>) {
+        let (mut turns, mut firsts) = (Turns::default(), Vec::with_capacity(self.messages.len()));
+        for message in self.messages {
             if message.role == Role::User {
                 turns.user();
             }
-            turns.expect(message.blocks.len());
-            for part in &message.blocks {
-                match (message.role, self.block(part)) {
+            turns.expect(message.content.len());
+            let mut first = None;
+            for (raw, block) in kept(message) {
+                let at = self.offset(raw);
+                first = first.or(Some(at));
+                match (message.role, stand_in(at, raw, block)) {
                     (Role::Assistant, block) => turns.block(block),
                     (Role::User, Block::ToolResult(result)) => turns.result(*result),
                     (Role::User, block) => turns.item(UserPart::Block(block)),
                     (Role::System, _) => {}
                 }
             }
+            firsts.push(first.unwrap_or_default());
             if message.role == Role::System {
                 turns.system(vec![Str::plain(message.raw)]);
             }
         }
-        joined(turns, false)
-    }
-
-    /// Makes a content block for `history::pairs`, which reads only the ids of calls and results.
-    /// The raw JSON text serves as the block's content.
-    fn block(&self, part: &BlockPart<'a>) -> Block<'a> {
-        let text = Block::Unknown(Str::plain(part.raw));
-        match part.kind {
-            BlockKind::Use(id) => Block::ToolUse(Box::new(ToolUse {
-                at: self.offset(part.raw),
-                id,
-                name: Str::default(),
-                toolset: None,
-                input: Raw::of(part.raw),
-                cleared: false,
-            })),
-            BlockKind::Result(id) => {
-                let content = vec![text];
-                Block::ToolResult(Box::new(ToolResult {
-                    id,
-                    content,
-                    is_error: false,
-                    cleared: false,
-                }))
-            }
-            BlockKind::Neither | BlockKind::OwnThinking | BlockKind::EmptyText => text,
-        }
+        (joined(turns, false), firsts)
     }
 
     /// Returns the byte offset of a text slice within the request body.
     fn offset(&self, part: &str) -> usize {
         super::offset(self.body, part)
     }
+
+    /// Returns the index of the message that contains a part of the body.
+    fn owner(&self, part: &str) -> usize {
+        let place = self.offset(part);
+        let after = self.messages.partition_point(|message| self.offset(message.raw) <= place);
+        after.saturating_sub(1)
+    }
+
+    /// Writes the repaired history. Returns `None` if the history is the client's, unchanged.
+    fn write_turns(&self, turns: &[Turn<'a>], firsts: &[usize]) -> Option<String> {
+        let mut out = Vec::new();
+        let mut json = Writer::new(&mut out);
+        let mut copied = Copied { sent: self, next: 0, same: true };
+        // A message that is split passes its other members (such as a cache mark) only to the first
+        // new message: copies of a long member in every part would multiply the size.
+        let mut given = vec![false; self.messages.len()];
+        json.begin_array();
+        for turn in turns {
+            let mut entries = Vec::new();
+            let role = match turn {
+                Turn::System(texts) => {
+                    for text in texts {
+                        copied.message(self.owner(text.raw()), &mut json);
+                    }
+                    continue;
+                }
+                Turn::User(user) => {
+                    user.results.iter().for_each(|it| entries.push(Entry::of_result(it)));
+                    user.items.iter().for_each(|it| entries.extend(Entry::of_item(it)));
+                    Role::User
+                }
+                Turn::Assistant(blocks) => {
+                    blocks.iter().for_each(|it| entries.extend(Entry::of_block(it)));
+                    Role::Assistant
+                }
+            };
+            if let Some(originals) = self.originals(&entries, role, firsts) {
+                originals.into_iter().for_each(|at| copied.message(at, &mut json));
+                continue;
+            }
+            copied.same = false;
+            let owner = entries.iter().find_map(|entry| match entry {
+                Entry::Raw(raw) => Some(self.owner(raw)),
+                _ => None,
+            });
+            let owner = owner.and_then(|at| self.messages.get(at).zip(given.get_mut(at)));
+            let owner = owner.filter(|(message, _)| message.role == role);
+            let owner = owner
+                .and_then(|(message, given)| (!std::mem::replace(given, true)).then_some(message));
+            write_message(owner, role, &entries, &mut json);
+        }
+        json.end_array();
+        (!copied.is_all()).then(|| String::from_utf8(out).unwrap_or_default())
+    }
+
+    /// Returns the indices of the client's messages that consist of exactly these entries, in
+    /// order, or `None` if the entries differ. `firsts` has the offset of each message's first
+    /// block, so that each message is read only once for all turns.
+    fn originals(
+        &self,
+        entries: &[Entry<'_, 'a>],
+        role: Role,
+        firsts: &[usize],
+    ) -> Option<Vec<usize>> {
+        let mut found = Vec::new();
+        let mut entries = entries.iter().peekable();
+        while let Some(Entry::Raw(first)) = entries.peek() {
+            let at = self.owner(first);
+            let message = self.messages.get(at).filter(|message| message.role == role)?;
+            if firsts.get(at) != Some(&self.offset(first)) {
+                return None;
+            }
+            for (raw, _) in kept(message) {
+                match entries.next() {
+                    Some(Entry::Raw(entry)) if self.offset(entry) == self.offset(raw) => {}
+                    _ => return None,
+                }
+            }
+            found.push(at);
+        }
+        entries.peek().is_none().then_some(found)
+    }
+
+    /// Writes a message of the client, without the blocks that are left out.
+    fn write(&self, at: usize, json: &mut Writer<'_>) {
+        let Some(message) = self.messages.get(at) else { return };
+        if self.shortened.get(at) != Some(&true) {
+            json.raw(message.raw);
+            return;
+        }
+        let entries: Vec<_> = kept(message).map(|(raw, _)| Entry::Raw(raw)).collect();
+        if !entries.is_empty() {
+            write_message(Some(message), message.role, &entries, json);
+        }
+    }
+}
+
+/// Makes a content block for `history::pairs`, which reads only the ids of calls and results. The
+/// raw JSON text serves as the block's content.
+fn stand_in<'a>(at: usize, raw: &'a str, block: &Block<'a>) -> Block<'a> {
+    let text = Block::Unknown(Str::plain(raw));
+    match block {
+        Block::ToolUse(call) => Block::ToolUse(Box::new(ToolUse {
+            at,
+            id: call.id,
+            name: Str::default(),
+            toolset: None,
+            input: Raw::of(raw),
+            cleared: false,
+        })),
+        Block::ToolResult(result) => Block::ToolResult(Box::new(ToolResult {
+            id: result.id,
+            content: vec![text],
+            is_error: false,
+            cleared: false,
+        })),
+        _ => text,
+    }
+}
+
+/// Copier of the client's messages, which records whether all messages are copied whole and in
+/// order.
+struct Copied<'s, 'r, 'a> {
+    sent: &'s SentMessages<'r, 'a>,
+    /// Index of the next message, if no message was changed or moved.
+    next: usize,
+    same: bool,
+}
+
+impl Copied<'_, '_, '_> {
+    fn message(&mut self, at: usize, json: &mut Writer<'_>) {
+        self.same &= at == self.next && self.sent.shortened.get(at) == Some(&false);
+        self.next = at.saturating_add(1);
+        self.sent.write(at, json);
+    }
+
+    fn is_all(&self) -> bool {
+        self.same && self.next == self.sent.messages.len()
+    }
+}
+
+/// Content block of a repaired message, before it is written as JSON.
+enum Entry<'t, 'a> {
+    /// Block of the client, or the content of a message that is a string.
+    Raw(&'a str),
+    /// Tool result that is missing in the history and is added.
+    Missing(&'t ToolResult<'a>),
+    /// Tool result without a matching tool call, which is written as text.
+    Orphan(&'a str),
+    /// Placeholder text at the old position of a tool result that was moved next to its call.
+    Moved,
+}
+
+impl<'t, 'a> Entry<'t, 'a> {
+    fn of_result(result: &'t ToolResult<'a>) -> Self {
+        match result.content.first() {
+            Some(Block::Unknown(raw)) => Self::Raw(raw.raw()),
+            _ => Self::Missing(result),
+        }
+    }
+
+    fn of_item(item: &'t UserPart<'a>) -> Option<Self> {
+        match item {
+            UserPart::Block(block) => Self::of_block(block),
+            UserPart::Orphan(result) => match Self::of_result(result) {
+                Self::Raw(raw) => Some(Self::Orphan(raw)),
+                other => Some(other),
+            },
+            // The repair of a copied history creates no such parts.
+            UserPart::System(_)
+            | UserPart::Summary(_)
+            | UserPart::Done(_)
+            | UserPart::SystemPrompt => None,
+            UserPart::Moved => Some(Self::Moved),
+        }
+    }
+
+    fn of_block(block: &Block<'a>) -> Option<Self> {
+        match block {
+            Block::Unknown(raw) => Some(Self::Raw(raw.raw())),
+            Block::ToolUse(call) => Some(Self::Raw(call.input.text())),
+            _ => None,
+        }
+    }
+
+    fn write(&self, json: &mut Writer<'_>) {
+        json.make_room();
+        match self {
+            Self::Raw(raw) if raw.starts_with('"') => {
+                json.begin_object().kind("text").key("text").raw(raw).end_object();
+            }
+            Self::Raw(raw) => {
+                json.raw(raw);
+            }
+            Self::Missing(result) => {
+                let text = match result.content.first() {
+                    Some(Block::Text(text)) => text.text,
+                    _ => Str::default(),
+                };
+                json.begin_object().kind("tool_result");
+                json.key("tool_use_id").str(result.id).key("content").str(text);
+                json.key("is_error").bool(true).end_object();
+            }
+            Self::Orphan(raw) => write_orphan(raw, json),
+            Self::Moved => {
+                json.begin_object().kind("text").key("text").text(MOVED).end_object();
+            }
+        }
+    }
+}
+
+/// Writes a tool result without a call as text. Images, documents and search results follow as
+/// blocks.
+fn write_orphan(result: &str, json: &mut Writer<'_>) {
+    let content = json::member(result, "content").unwrap_or_default();
+    let (mut text, mut others) = (Vec::from_iter(json::string(content)), Vec::new());
+    for block in json::elements(content) {
+        match json::member(block, "text").and_then(json::string) {
+            Some(own) => text.push(own),
+            None => others.push(block),
+        }
+    }
+    json.begin_object().kind("text").key("text").value();
+    let out = json.out();
+    out.extend_from_slice(b"\"[Tool result without a call: ");
+    for (at, line) in text.iter().enumerate() {
+        out.extend_from_slice(if at > 0 { b"\\n" } else { b"" });
+        out.extend_from_slice(line.raw().as_bytes());
+    }
+    out.extend_from_slice(b"]\"");
+    json.end_object();
+    let attached = |block: &&&str| {
+        matches!(
+            json::member(block, "type"),
+            Some("\"image\"" | "\"document\"" | "\"search_result\"")
+        )
+    };
+    for block in others.iter().filter(attached) {
+        json.raw(block);
+    }
+}
+
+/// Writes a message with the members of `owner`, except for its content.
+fn write_message(
+    owner: Option<&Message<'_>>,
+    role: Role,
+    entries: &[Entry<'_, '_>],
+    json: &mut Writer<'_>,
+) {
+    json.begin_object().key("role").text(match role {
+        Role::User => "user",
+        Role::Assistant => "assistant",
+        Role::System => "system",
+    });
+    json.key("content").begin_array();
+    entries.iter().for_each(|entry| entry.write(json));
+    json.end_array();
+    if let Some(owner) = owner {
+        for (key, value) in json::members(owner.raw) {
+            if !(key == "role" || key == "content") {
+                json.key_str(key).raw(value);
+            }
+        }
+    }
+    json.end_object();
 }

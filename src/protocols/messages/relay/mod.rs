@@ -32,16 +32,18 @@ use crate::history::{attached, body_images};
 use crate::json::{self, Reader, Str};
 use crate::model::Request;
 use crate::model::request_context::{Display, RequestContext, Tool};
+use crate::model::turn::calls;
 use crate::observe::warning::Warnings;
 use crate::profile::ImageParts;
 use crate::protocols::client::{ClientRequest, Purpose};
 use crate::protocols::conversation;
 use crate::protocols::upstream::Translated;
+use crate::text::names::NameSet;
 use crate::text::{surrogates, words};
 use crate::tokens;
 use crate::upstream_error::refused::Refused;
 use guards::Edits;
-use history::{NotRead, SentMessages};
+use history::SentMessages;
 use without::{Without, without_member};
 
 /// Writes a request for an upstream of the Messages API, without the parts that the upstream
@@ -132,14 +134,23 @@ fn relay(
         edits.push(Edit { start, end, text: json::quoted(outgoing) });
     }
     let pairing = pairing(guards, config, envelope.thread);
-    let ids = repair(body, envelope.messages, pairing, &mut edits, warnings)?;
-    let is_paired = ids.is_some() && pairing == Pairing::Repair;
-    let ids = ids.unwrap_or_default();
     // The upstream judges the form of the request, so errors of the parser are ignored.
-    let typed = match Request::read(body, &mut Warnings::new(false)) {
+    let read = match Request::read_leniently(body) {
         Err(error) if error.is_too_many() => return Err(error),
         read => read.ok(),
     };
+    let is_paired = read.is_some() && pairing == Pairing::Repair;
+    let mut ids_used = NameSet::default();
+    if let Some((request, messages)) = read.as_ref().zip(envelope.messages) {
+        let Member { start, end, .. } = messages;
+        let sent = SentMessages::new(body, &request.messages, warnings);
+        edits.extend(sent.repair(pairing, warnings)?.map(|text| Edit { start, end, text }));
+        for call in request.messages.iter().flat_map(|message| calls(&message.content)) {
+            ids_used.add(call.id.decode().into_owned());
+        }
+    }
+    // Decisions need the whole request.
+    let typed = read.filter(|request| !request.has_unread);
     if let Some(request) = &typed {
         client.check_strictly(request)?;
     }
@@ -160,13 +171,14 @@ fn relay(
     let mut body_up = String::from_utf8(edited(body, edits)).unwrap_or_default();
     let mut end = None;
     // Guards have nothing to count in a request without calls, or whose calls the server keeps.
-    if !ids.is_empty() && !envelope.thread {
+    if !ids_used.is_empty() && !envelope.thread {
         let to = guards::To { model: outgoing, profile: &upstream.profile, is_paired };
         let decided = guard(&mut body_up, typed, to, guards, warnings)?;
         context.withheld = decided.withheld;
         end = decided.end;
     }
-    note_ids(&ids, &mut context);
+    tool_id::count_forms(&ids_used, &mut context.counts);
+    context.ids_used = ids_used;
     // A guard answers in place of the upstream.
     if let Some(text) = end {
         return Ok(Translated::Answer { context, text, stop_reason: StopReason::EndTurn });
@@ -193,14 +205,6 @@ fn guard(
     Ok(decided)
 }
 
-/// Adds the tool call ids of the conversation to the context for reading the answer.
-fn note_ids(ids: &[Str<'_>], context: &mut RequestContext) {
-    for id in ids {
-        context.ids_used.add(id.decode().into_owned());
-    }
-    tool_id::count_forms(&context.ids_used, &mut context.counts);
-}
-
 /// Returns the rule for calls and results that do not form pairs.
 fn pairing(guards: &Guards, config: &Config, is_thread: bool) -> Pairing {
     match guards.pairing {
@@ -208,29 +212,6 @@ fn pairing(guards: &Guards, config: &Config, is_thread: bool) -> Pairing {
         _ if is_thread => Pairing::Off,
         _ if config.settings.strict => Pairing::Reject,
         pairing => pairing,
-    }
-}
-
-/// Repairs the messages of a body. Returns the ids of all calls, or `None` if the messages are not
-/// a valid history.
-fn repair<'a>(
-    body: &'a str,
-    messages: Option<Member<&'a str>>,
-    pairing: Pairing,
-    edits: &mut Vec<Edit>,
-    warnings: &mut Warnings,
-) -> Result<Option<Vec<Str<'a>>>, Error> {
-    let Some(Member { text, start, end }) = messages else { return Ok(None) };
-    match SentMessages::read(body, text, warnings) {
-        Ok(mut sent) => {
-            let ids = sent.take_ids();
-            if let Some(text) = sent.repair(pairing, warnings)? {
-                edits.push(Edit { start, end, text });
-            }
-            Ok(Some(ids))
-        }
-        Err(NotRead::TooMany(error)) => Err(error),
-        Err(NotRead::NotAHistory) => Ok(None),
     }
 }
 
