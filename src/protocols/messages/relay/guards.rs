@@ -17,13 +17,14 @@
 
 use std::borrow::Cow;
 
+use super::without::text;
 use super::{Edit, edited, offset};
 use crate::carry::marks::Marks;
 use crate::config::{Guards, Pairing};
 use crate::error::Error;
 use crate::guards::loops::Guarded;
 use crate::history::{History, Recipient};
-use crate::json::{self, Error as JsonError, Reader, Str, ValueKind};
+use crate::json;
 use crate::model::request_context::Withheld;
 use crate::model::tool::{Target, ToolChange};
 use crate::model::turn::Turn;
@@ -190,20 +191,15 @@ impl Edits {
         if self.notes.is_empty() && self.withheld == Withheld::Nothing {
             return body;
         }
-        // The body was parsed before, so errors cannot occur.
-        let edits = self.edits(&body).unwrap_or_default();
-        String::from_utf8(edited(&body, edits)).unwrap_or_default()
+        String::from_utf8(edited(&body, self.edits(&body))).unwrap_or_default()
     }
 
-    fn edits(&self, body: &str) -> Result<Vec<Edit>, JsonError> {
+    fn edits(&self, body: &str) -> Vec<Edit> {
         let mut edits = Vec::new();
         let (mut tools, mut choice) = (None, None);
-        let mut reader = Reader::of(body);
-        reader.begin_object()?;
-        while let Some(key) = reader.next_key()? {
-            let value = reader.skip()?;
+        for (key, value) in json::members(body) {
             match key.decode().as_ref() {
-                "messages" => self.annotate(body, value, &mut edits)?,
+                "messages" => self.annotate(body, value, &mut edits),
                 "tools" => tools = Some(value),
                 "tool_choice" => choice = Some(value),
                 _ => {}
@@ -212,7 +208,8 @@ impl Edits {
         // A `tool_choice` makes no sense if the request has no tools.
         let mut none = self.withheld == Withheld::All || self.stays && tools.is_some();
         if let (Some(tools), Withheld::These(_), false) = (tools, &self.withheld, none) {
-            let kept = self.kept(tools)?;
+            let tool = json::elements(tools);
+            let kept: Vec<_> = tool.filter(|tool| !self.names_withheld(tool)).collect();
             // A request with calls in its history must have tools.
             none = kept.is_empty();
             if !none {
@@ -232,49 +229,26 @@ impl Edits {
             }
             _ => {}
         }
-        Ok(edits)
-    }
-
-    /// Returns the definitions in `tools` whose tools a guard has not withheld.
-    fn kept<'b>(&self, tools: &'b str) -> Result<Vec<&'b str>, JsonError> {
-        let mut kept = Vec::new();
-        let mut reader = Reader::of(tools);
-        reader.begin_array()?;
-        while reader.next_element()? {
-            let tool = reader.skip()?;
-            if !self.names_withheld(tool) {
-                kept.push(tool);
-            }
-        }
-        Ok(kept)
+        edits
     }
 
     /// Returns true if a tool or a `tool_choice` has the name of a withheld tool.
     fn names_withheld(&self, object: &str) -> bool {
-        member(object, "name").is_some_and(|name| self.names.iter().any(|known| name == **known))
+        text(object, "name").is_some_and(|name| self.names.iter().any(|known| name == **known))
     }
 
     /// Adds the guards' warnings, each to the last result of its call.
-    fn annotate(&self, body: &str, messages: &str, edits: &mut Vec<Edit>) -> Result<(), JsonError> {
+    fn annotate(&self, body: &str, messages: &str, edits: &mut Vec<Edit>) {
         // Ids can repeat. Then the last result with the id gets the last warning for the id: two
         // edits at one position would break the body.
         let mut found: Names<'_, (&str, Option<&str>)> = Names::default();
         for (id, text) in &self.notes {
             found.insert(id.as_str(), (text, None));
         }
-        let mut reader = Reader::of(messages);
-        reader.begin_array()?;
-        while reader.next_element()? {
-            let Some(content) = json::member(reader.skip()?, "content") else { continue };
-            let mut blocks = Reader::of(content);
-            if blocks.kind()? != ValueKind::Array {
-                continue;
-            }
-            blocks.begin_array()?;
-            while blocks.next_element()? {
-                let block = blocks.skip()?;
-                let Some(id) = member(block, "tool_use_id") else { continue };
-                if let Some((_, place)) = found.get_mut(&id.decode()) {
+        for message in json::elements(messages) {
+            for block in json::elements(json::member(message, "content").unwrap_or_default()) {
+                let Some(id) = text(block, "tool_use_id") else { continue };
+                if let Some((_, place)) = found.get_mut(&id) {
                     *place = Some(block);
                 }
             }
@@ -287,7 +261,6 @@ impl Edits {
                 edits.push(with_text(body, block, text));
             }
         }
-        Ok(())
     }
 }
 
@@ -315,9 +288,4 @@ fn with_text(body: &str, result: &str, text: &str) -> Edit {
     let first =
         if is_text { format!("{{\"type\":\"text\",\"text\":{content}}},") } else { String::new() };
     Edit::replace(body, content, format!("[{first}{text}]"))
-}
-
-/// Returns the string value of an object's member, or `None` if the value is not a string.
-fn member<'b>(object: &'b str, name: &str) -> Option<Str<'b>> {
-    Reader::new(json::member(object, name)?, 1).string().ok()
 }

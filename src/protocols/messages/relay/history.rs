@@ -155,7 +155,6 @@ impl<'r, 'a> SentMessages<'r, 'a> {
     fn write_turns(&self, turns: &[Turn<'a>], firsts: &[usize]) -> Option<String> {
         let mut out = Vec::new();
         let mut json = Writer::new(&mut out);
-        let mut copied = Copied { sent: self, next: 0, same: true };
         // A message that is split passes its other members (such as a cache mark) only to the first
         // new message: copies of a long member in every part would multiply the size.
         let mut given = vec![false; self.messages.len()];
@@ -165,7 +164,7 @@ impl<'r, 'a> SentMessages<'r, 'a> {
             let role = match turn {
                 Turn::System(texts) => {
                     for text in texts {
-                        copied.message(self.owner(text.raw()), &mut json);
+                        self.write(self.owner(text.raw()), &mut json);
                     }
                     continue;
                 }
@@ -180,10 +179,9 @@ impl<'r, 'a> SentMessages<'r, 'a> {
                 }
             };
             if let Some(originals) = self.originals(&entries, role, firsts) {
-                originals.into_iter().for_each(|at| copied.message(at, &mut json));
+                originals.into_iter().for_each(|at| self.write(at, &mut json));
                 continue;
             }
-            copied.same = false;
             let owner = entries.iter().find_map(|entry| match entry {
                 Entry::Raw(raw) => Some(self.owner(raw)),
                 _ => None,
@@ -195,7 +193,9 @@ impl<'r, 'a> SentMessages<'r, 'a> {
             write_message(owner, role, &entries, &mut json);
         }
         json.end_array();
-        (!copied.is_all()).then(|| String::from_utf8(out).unwrap_or_default())
+        let written = String::from_utf8(out).unwrap_or_default();
+        let is_same = json::elements(&written).eq(self.messages.iter().map(|message| message.raw));
+        (!is_same).then_some(written)
     }
 
     /// Returns the indices of the client's messages that consist of exactly these entries, in
@@ -260,27 +260,6 @@ fn stand_in<'a>(at: usize, raw: &'a str, block: &Block<'a>) -> Block<'a> {
             cleared: false,
         })),
         _ => text,
-    }
-}
-
-/// Copier of the client's messages, which records whether all messages are copied whole and in
-/// order.
-struct Copied<'s, 'r, 'a> {
-    sent: &'s SentMessages<'r, 'a>,
-    /// Index of the next message, if no message was changed or moved.
-    next: usize,
-    same: bool,
-}
-
-impl Copied<'_, '_, '_> {
-    fn message(&mut self, at: usize, json: &mut Writer<'_>) {
-        self.same &= at == self.next && self.sent.shortened.get(at) == Some(&false);
-        self.next = at.saturating_add(1);
-        self.sent.write(at, json);
-    }
-
-    fn is_all(&self) -> bool {
-        self.same && self.next == self.sent.messages.len()
     }
 }
 
