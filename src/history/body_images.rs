@@ -188,6 +188,16 @@ pub(crate) fn write_text(
     end_block(json, mark);
 }
 
+/// Writes a text block that replaces a block and keeps the block's `cache_control`.
+pub(crate) fn text_for(block: &str, text: &str) -> String {
+    let mark = json::member(block, "cache_control");
+    json::written(|json| {
+        write_text(json, mark, |json| {
+            json.text(text);
+        });
+    })
+}
+
 /// Writes an image block.
 pub(crate) fn write_image(json: &mut Writer<'_>, image: &Image<'_>, mark: Option<&str>) {
     json.begin_object().kind("image").key("source");

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::history::body_images::write_text;
+pub(crate) use crate::history::body_images::text_for;
 use crate::json::{self, Reader};
 use crate::model::request::last_answer;
 use crate::model::{Block, DocumentSource, Request, Role};
@@ -58,16 +58,6 @@ pub(crate) fn with_source(block: &str, source: &str) -> Option<String> {
     let begin = json::offset_in(block, old)?;
     let end = begin.saturating_add(old.len());
     Some([block.get(..begin)?, source, block.get(end..)?].concat())
-}
-
-/// Writes a text block that replaces a block and keeps the block's `cache_control`.
-pub(crate) fn text_for(block: &str, text: &str) -> String {
-    let mark = json::member(block, "cache_control");
-    json::written(|json| {
-        write_text(json, mark, |json| {
-            json.text(text);
-        });
-    })
 }
 
 /// Returns the body with the given ranges replaced by the given texts, in order.

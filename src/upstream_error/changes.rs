@@ -107,6 +107,16 @@ impl Refused {
         self.row().messages
     }
 
+    /// Returns the members that the row's paths end with, each after the member that contains it if
+    /// that is a cache mark, and else after an empty name.
+    pub(crate) fn members(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        self.row().places.split(" | ").map(|path| {
+            let (before, member) = path.rsplit_once('.').unwrap_or(("", path));
+            let mark = "cache_control";
+            (if before.ends_with(mark) { mark } else { "" }, member)
+        })
+    }
+
     /// Returns true if the client loses nothing by this change.
     #[cfg(any(test, feature = "fuzz"))]
     #[must_use]

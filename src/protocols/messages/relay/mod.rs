@@ -15,7 +15,6 @@
 //! its JSON text, including white space and members unknown to Creole. Messages that cannot be read
 //! as a history are sent unchanged, for the upstream to refuse.
 
-mod extensions;
 mod guards;
 mod history;
 mod tool_names;
@@ -74,8 +73,6 @@ pub(super) fn write_request(
             let form = match refused {
                 Refused::Names => tool_names::with_plain_names(now, context)?,
                 Refused::Calls(_) => tool_names::with_tools_of_calls(now),
-                Refused::Extensions => extensions::without(now, false, warnings)?,
-                Refused::CacheMarks => extensions::without(now, true, warnings)?,
                 _ => Without { refused, warnings }.form(now)?,
             };
             *body = form.into_owned().into_bytes();

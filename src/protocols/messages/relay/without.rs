@@ -1,17 +1,23 @@
 //! Rewriting of a request's body without the parts that the upstream refused.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use crate::carry::tool_id::Outgoing;
 use crate::error::Error;
 use crate::error::Parameter::{Sampling, ServiceTier, Thinking, ThinkingSwitch, TopK, User};
+use crate::history::body_images::text_for;
 use crate::history::omitted::{IMAGE_OMITTED, PDF_OMITTED};
-use crate::json::{self, Writer, rewrite_array, rewrite_object};
+use crate::json::{self, rewrite_array, rewrite_object};
 use crate::observe::warning::Warnings;
 use crate::profile::IdStyle;
 use crate::profile::effort;
 use crate::text::words;
 use crate::upstream_error::refused::{Refused, Space};
+
+/// Members with contents of the client's own, such as schemas and inputs of calls, in which nothing
+/// is left out.
+const OF_CLIENTS: [&str; 3] = ["input", "input_schema", "input_examples"];
 
 /// Result of rewriting a JSON member: the new value, or `None` to remove the member.
 pub(super) type Rewritten<'b> = Result<Option<Cow<'b, str>>, Error>;
@@ -78,7 +84,37 @@ impl Without<'_> {
                 "messages" => with_short_ids(value).map(Some),
                 _ => Ok(Some(value.into())),
             }),
+            Refused::Extensions | Refused::CacheMarks => {
+                let members = self.refused.members().collect();
+                self.value_without(body, "", &members)
+            }
             _ => Ok(body.into()),
+        }
+    }
+
+    /// Returns a JSON value without the members `left_out`, each with the member that contains it
+    /// if that is a cache mark. `within` is the name of the member that contains the value.
+    fn value_without<'b>(
+        &mut self,
+        value: &'b str,
+        within: &str,
+        left_out: &BTreeSet<(&str, &str)>,
+    ) -> Result<Cow<'b, str>, Error> {
+        match value.trim_start().as_bytes().first() {
+            Some(b'{') => rewrite_object(value, |key, value| {
+                if left_out.contains(&("", key)) || left_out.contains(&(within, key)) {
+                    self.warnings.dropped(key)?;
+                    return Rewritten::Ok(None);
+                }
+                if OF_CLIENTS.contains(&key) {
+                    return Ok(Some(value.into()));
+                }
+                self.value_without(value, key, left_out).map(Some)
+            }),
+            Some(b'[') => rewrite_array(value, |element| {
+                self.value_without(element, within, left_out).map(Some)
+            }),
+            _ => Ok(value.into()),
         }
     }
 
@@ -164,26 +200,12 @@ impl Without<'_> {
         let mut at: usize = 0;
         rewrite_array(messages, |message| {
             at = at.saturating_add(1);
-            let content = json::member(message, "content").unwrap_or_default();
-            let blocks = self.blocks(content, at == count)?;
+            let rewritten = in_content(message, &mut |block| self.block(block, at == count))?;
             // The API refuses an empty message.
-            if blocks == "[]" && content != "[]" {
-                return Ok(None);
-            }
-            rewrite_object(message, |key, value| match key {
-                "content" => Ok(Some(blocks.clone())),
-                _ => Ok(Some(value.into())),
-            })
-            .map(Some)
+            let is_emptied =
+                |new: &str| new != message && json::member(new, "content") == Some("[]");
+            Ok(rewritten.filter(|new| !is_emptied(new)))
         })
-    }
-
-    /// Rewrites the content of a message or of a tool result.
-    fn blocks<'b>(&mut self, content: &'b str, is_last: bool) -> Result<Cow<'b, str>, Error> {
-        if !content.starts_with('[') {
-            return Ok(content.into());
-        }
-        rewrite_array(content, |block| self.block(block, is_last))
     }
 
     fn block<'b>(&mut self, block: &'b str, is_last: bool) -> Rewritten<'b> {
@@ -198,13 +220,7 @@ impl Without<'_> {
                 self.warnings.dropped("reasoning")?;
                 Ok(None)
             }
-            (_, Some("tool_result")) => {
-                let rewritten = rewrite_object(block, |key, value| match key {
-                    "content" => self.blocks(value, false).map(Some),
-                    _ => Ok(Some(value.into())),
-                });
-                rewritten.map(Some)
-            }
+            (_, Some("tool_result")) => in_content(block, &mut |block| self.block(block, false)),
             _ => Ok(Some(block.into())),
         }
     }
@@ -212,14 +228,7 @@ impl Without<'_> {
     /// Returns a text block that replaces an omitted block, with the block's `cache_control`.
     fn omitted(&mut self, block: &str, name: &str, words: &str) -> Rewritten<'static> {
         self.warnings.dropped(name)?;
-        let mut out = Vec::new();
-        let mut json = Writer::new(&mut out);
-        json.begin_object().kind("text").key("text").text(words);
-        if let Some(mark) = json::member(block, "cache_control") {
-            json.key("cache_control").raw(mark);
-        }
-        json.end_object();
-        Ok(Some(String::from_utf8(out).unwrap_or_default().into()))
+        Ok(Some(text_for(block, words).into()))
     }
 }
 
@@ -318,4 +327,33 @@ fn without_clearing(management: &str) -> Rewritten<'_> {
 fn is_file(document: &str) -> bool {
     let source = json::member(document, "source").and_then(|source| json::member(source, "type"));
     !matches!(source, Some("\"text\"" | "\"content\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn left(body: &str, marks: bool) -> String {
+        let refused = &if marks { Refused::CacheMarks } else { Refused::Extensions };
+        let warnings = &mut Warnings::new(false);
+        Without { refused, warnings }.form(body).unwrap().into_owned()
+    }
+
+    #[test]
+    fn extensions_are_left_out_and_what_clients_wrote_stays() {
+        let body = r#" {"context_management": {"edits":[]}, "system":[{"text":"a","cache_control":{"type":"ephemeral","scope":"org","ttl":"1h"}}],
+            "tools":[{"name":"scope","input_schema":{"caller":1},"defer_loading":true,"input_examples":[{"caller":1}]}],
+            "messages":[{"content":[{"input":{"context_management":3},"caller":{"type":"direct"}},{"scope":4}]}]}"#;
+        let expected = r#"{"system":[{"text":"a","cache_control":{"type":"ephemeral"}}],"tools":[{"name":"scope","input_schema":{"caller":1}}],"messages":[{"content":[{"input":{"context_management":3}},{"scope":4}]}]}"#;
+        assert_eq!(left(body, false), expected);
+        assert!(!left(body, true).contains("cache_control"));
+        let other = r#"{"messages": [ {"content":"cache_control"} ] , "x":1.0}"#;
+        assert_eq!((left(other, false), left(other, true)), (other.to_owned(), other.to_owned()));
+    }
+
+    #[test]
+    fn a_body_that_is_nested_as_deeply_as_can_be_is_read() {
+        let nested = |inside: &str| format!("{}{inside}{}", "{\"a\":[".repeat(60), "]}".repeat(60));
+        assert_eq!(left(&nested(r#"{"caller":1}"#), false), nested("{}"));
+    }
 }
