@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use super::without::{Rewritten, in_content, is_of_thread, text};
+use super::without::{Rewritten, in_content, is_of_thread, text, with_member};
 use crate::error::Error;
 use crate::json::{self, Writer, rewrite_array, rewrite_object};
 use crate::model::request_context::{RequestContext, Tool};
@@ -60,14 +60,14 @@ fn renamed_block(block: &str) -> Rewritten<'_> {
 
 /// Rewrites the tool name in the member `member` of an object.
 fn renamed<'b>(object: &'b str, member: &str) -> Rewritten<'b> {
-    let rewritten = rewrite_object(object, |key, value| {
-        let name = json::string(value).filter(|_| key == member).map(|name| name.decode());
+    with_member(object, member, |value| {
+        let name = json::string(value).map(|name| name.decode());
         Ok(Some(match name.as_deref().map(plain_name) {
             Some(Cow::Owned(name)) => json::quoted(&name).into(),
             _ => value.into(),
         }))
-    });
-    rewritten.map(Some)
+    })
+    .map(Some)
 }
 
 /// Adds definitions of the tools called in the history, if the body has calls but no tools.

@@ -28,9 +28,21 @@ pub(crate) struct Without<'r> {
     pub(crate) warnings: &'r mut Warnings,
 }
 
+/// Rewrites the member `name` of an object; the member is removed if `rewrite` returns `None`.
+pub(super) fn with_member<'b>(
+    object: &'b str,
+    name: &str,
+    mut rewrite: impl FnMut(&'b str) -> Rewritten<'b>,
+) -> Result<Cow<'b, str>, Error> {
+    rewrite_object(object, |key, value| match key == name {
+        true => rewrite(value),
+        false => Ok(Some(value.into())),
+    })
+}
+
 /// Returns the JSON body without the member `name`.
 pub(super) fn without_member<'b>(body: &'b str, name: &str) -> Result<Cow<'b, str>, Error> {
-    rewrite_object(body, |key, value| Ok((key != name).then_some(value.into())))
+    with_member(body, name, |_| Ok(None))
 }
 
 /// Returns true if the request belongs to a server-side thread, whose server keeps tools and calls.
@@ -43,11 +55,9 @@ pub(super) fn in_content<'b>(
     message: &'b str,
     block: &mut impl FnMut(&'b str) -> Rewritten<'b>,
 ) -> Rewritten<'b> {
-    let rewritten = rewrite_object(message, |key, value| match key {
-        "content" if value.starts_with('[') => rewrite_array(value, &mut *block).map(Some),
-        _ => Ok(Some(value.into())),
-    });
-    rewritten.map(Some)
+    // A string has no elements, and stays.
+    with_member(message, "content", |content| rewrite_array(content, &mut *block).map(Some))
+        .map(Some)
 }
 
 impl Without<'_> {
@@ -75,15 +85,13 @@ impl Without<'_> {
         match self.refused {
             Refused::Streaming(stream) => other_kind(body, *stream),
             Refused::ForcedTool => self.unforced(body),
-            Refused::ReasoningInEachTurn => rewrite_object(body, |key, value| match key {
-                "messages" => rewrite_array(value, with_thinking).map(Some),
-                _ => Ok(Some(value.into())),
+            Refused::ReasoningInEachTurn => with_member(body, "messages", |messages| {
+                rewrite_array(messages, with_thinking).map(Some)
             }),
             // The server of a thread identifies calls by their own ids, which must stay.
-            Refused::Ids if !is_of_thread(body) => rewrite_object(body, |key, value| match key {
-                "messages" => with_short_ids(value).map(Some),
-                _ => Ok(Some(value.into())),
-            }),
+            Refused::Ids if !is_of_thread(body) => {
+                with_member(body, "messages", |messages| with_short_ids(messages).map(Some))
+            }
             Refused::Extensions | Refused::CacheMarks => {
                 let members = self.refused.members().collect();
                 self.value_without(body, "", &members)
@@ -169,11 +177,8 @@ impl Without<'_> {
                 if effort.is_some() && nearest.is_none() {
                     self.warnings.dropped("output_config.effort")?;
                 }
-                let rewritten = rewrite_object(value, |key, value| match key {
-                    "effort" => {
-                        Rewritten::Ok(nearest.map(|effort| json::quoted(effort.word()).into()))
-                    }
-                    _ => Ok(Some(value.into())),
+                let rewritten = with_member(value, "effort", |_| {
+                    Ok(nearest.map(|effort| json::quoted(effort.word()).into()))
                 })?;
                 return Ok((rewritten != "{}").then_some(rewritten));
             }
@@ -268,11 +273,11 @@ fn with_short_ids(messages: &str) -> Result<Cow<'_, str>, Error> {
             Some("tool_result") => "tool_use_id",
             _ => return Ok(Some(block.into())),
         };
-        let rewritten = rewrite_object(block, |key, value| match json::string(value) {
-            Some(id) if key == name => Ok(Some(json::quoted(ids.id(id.decode(), "")).into())),
-            _ => Ok(Some(value.into())),
-        });
-        rewritten.map(Some)
+        with_member(block, name, |value| {
+            let id = json::string(value).map(|id| json::quoted(ids.id(id.decode(), "")));
+            Ok(Some(id.map_or_else(|| value.into(), Cow::Owned)))
+        })
+        .map(Some)
     };
     rewrite_array(messages, |message| in_content(message, &mut block))
 }
@@ -292,20 +297,14 @@ fn with_thinking(message: &str) -> Rewritten<'_> {
         None if json::elements(content).next().is_none() => return Ok(Some(message.into())),
         None => format!("[{BLANK},{}", content.trim_start().strip_prefix('[').unwrap_or_default()),
     };
-    let rewritten = rewrite_object(message, |key, value| match key {
-        "content" => Ok(Some(blocks.clone().into())),
-        _ => Ok(Some(value.into())),
-    });
-    rewritten.map(Some)
+    with_member(message, "content", |_| Ok(Some(blocks.clone().into()))).map(Some)
 }
 
 /// Lowers `budget_tokens` of a `thinking` object to at most `most` tokens.
 fn lowered(thinking: &str, most: u64) -> Rewritten<'_> {
-    let rewritten = rewrite_object(thinking, |key, value| match value.parse::<u64>() {
-        Ok(budget) if key == "budget_tokens" && budget > most => Ok(Some(most.to_string().into())),
-        _ => Ok(Some(value.into())),
-    });
-    rewritten.map(Some)
+    let is_above = budget(thinking).is_some_and(|budget| budget > most);
+    let lower = |value| Ok(Some(if is_above { most.to_string().into() } else { Cow::from(value) }));
+    with_member(thinking, "budget_tokens", lower).map(Some)
 }
 
 /// Removes the `clear_thinking` edits from a `context_management` object.
@@ -316,10 +315,7 @@ fn without_clearing(management: &str) -> Rewritten<'_> {
     };
     let edits = json::member(management, "edits").unwrap_or("[]");
     let kept = rewrite_array(edits, |edit| Rewritten::Ok((!clears(&edit)).then(|| edit.into())))?;
-    let rewritten = rewrite_object(management, |key, value| match key {
-        "edits" => Rewritten::Ok((kept != "[]").then(|| kept.clone())),
-        _ => Ok(Some(value.into())),
-    })?;
+    let rewritten = with_member(management, "edits", |_| Ok((kept != "[]").then(|| kept.clone())))?;
     Ok((rewritten != "{}").then_some(rewritten))
 }
 
