@@ -2,6 +2,7 @@
 //! elements.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use crate::{Writer, elements, members};
 
@@ -52,4 +53,34 @@ pub fn rewrite_array<'b, E>(
     }
     json.end_array();
     Ok(if same { text.into() } else { String::from_utf8(out).unwrap_or_default().into() })
+}
+
+/// Returns the text with the given ranges replaced, which come in the order of their starts. A
+/// range inside of a replaced range is replaced with it.
+#[must_use]
+pub fn replaced(text: &str, edits: &[(Range<usize>, String)]) -> Vec<u8> {
+    let added = edits.iter().fold(0_usize, |sum, (_, new)| sum.saturating_add(new.len()));
+    let mut out = Vec::with_capacity(text.len().saturating_add(added));
+    let mut from = 0_usize;
+    for (range, new) in edits {
+        let Some(between) = text.get(from..range.start) else { continue };
+        out.extend_from_slice(between.as_bytes());
+        out.extend_from_slice(new.as_bytes());
+        from = range.end;
+    }
+    out.extend_from_slice(text.get(from..).unwrap_or_default().as_bytes());
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::replaced;
+
+    #[test]
+    fn ranges_are_replaced_and_what_is_inside_of_them_too() {
+        let edit = |range, new: &str| (range, new.to_owned());
+        let edits = [edit(1..1, "1"), edit(1..1, "2"), edit(2..4, "3"), edit(3..3, "no")];
+        assert_eq!(replaced("abcde", &edits), b"a12b3e");
+        assert_eq!(replaced("abc", &[]), b"abc");
+    }
 }

@@ -376,16 +376,14 @@ pub(crate) fn check(
             answering = message.role == Role::User;
             speaker = message.role;
         }
-        let kept = message.content.iter().filter(|block| is_kept(block));
-        for (number, block) in kept.enumerate() {
+        for (number, block) in message.content.iter().filter(|it| is_kept(it)).enumerate() {
             let path = || format!("messages.{at}.content.{number}");
             match block {
                 // A call in a message of another role is refused elsewhere.
                 Block::ToolUse(call) if message.role == Role::Assistant => {
                     let id = call.id.decode();
                     if !ids.add(id.clone()) {
-                        let rule = "`tool_use` ids must be unique";
-                        return Err(Error::invalid(format!("{}: {rule}", path())));
+                        return Err(Error::invalid(path() + ": `tool_use` ids must be unique"));
                     }
                     known.add(id.clone());
                     open.push(id);

@@ -31,8 +31,8 @@ pub(crate) struct Source<'a, 'w> {
     refused: Option<Error>,
 }
 
-/// Reads the whole `body` with `read`, and adds JSON paths to errors. With `is_lenient`, values that
-/// cannot be read are skipped.
+/// Reads the whole `body` with `read`, and adds JSON paths to errors. With `is_lenient`, values
+/// that cannot be read are skipped.
 pub(crate) fn read_body<'a, T>(
     body: &'a str,
     is_lenient: bool,

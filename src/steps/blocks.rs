@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 pub(crate) use crate::history::body_images::text_for;
+pub(crate) use crate::json::replaced;
 use crate::json::{self, Reader};
 use crate::model::request::last_answer;
 use crate::model::{Block, DocumentSource, Request, Role};
@@ -58,20 +59,4 @@ pub(crate) fn with_source(block: &str, source: &str) -> Option<String> {
     let begin = json::offset_in(block, old)?;
     let end = begin.saturating_add(old.len());
     Some([block.get(..begin)?, source, block.get(end..)?].concat())
-}
-
-/// Returns the body with the given ranges replaced by the given texts, in order.
-pub(crate) fn replaced(body: &str, edits: &[(Range<usize>, String)]) -> Vec<u8> {
-    let added = edits.iter().fold(0_usize, |sum, (_, text)| sum.saturating_add(text.len()));
-    let mut out = Vec::with_capacity(body.len().saturating_add(added));
-    let mut from = 0_usize;
-    for (span, text) in edits {
-        // A range inside of a replaced range is replaced too.
-        let Some(between) = body.get(from..span.start) else { continue };
-        out.extend_from_slice(between.as_bytes());
-        out.extend_from_slice(text.as_bytes());
-        from = span.end;
-    }
-    out.extend_from_slice(body.get(from..).unwrap_or_default().as_bytes());
-    out
 }

@@ -18,7 +18,7 @@
 use std::borrow::Cow;
 
 use super::without::text;
-use super::{Edit, edited, offset};
+use super::{Edit, edited, range};
 use crate::carry::marks::Marks;
 use crate::config::{Guards, Pairing};
 use crate::error::Error;
@@ -45,9 +45,6 @@ pub(super) struct To<'t> {
     /// Model name sent to the upstream.
     pub(super) model: &'t str,
     pub(super) profile: &'t Profile,
-    /// True if the history was already checked and repaired, so that its calls and results form
-    /// pairs.
-    pub(super) is_paired: bool,
 }
 
 /// Parts of a request that guards against endless tool calls need.
@@ -61,7 +58,7 @@ struct Conversation<'a> {
 impl<'a> Conversation<'a> {
     /// Reads a request. Returns `None` if the request cannot be parsed.
     fn read(mut request: Request<'a>, to: To<'_>, pairing: Pairing) -> Option<Self> {
-        let To { profile, is_paired, .. } = to;
+        let profile = to.profile;
         // Warnings about content that is only inspected are of no use to the client.
         let mut unreported = Warnings::new(false);
         let mut messages = std::mem::take(&mut request.messages);
@@ -73,7 +70,7 @@ impl<'a> Conversation<'a> {
         let recipient =
             Recipient { profile, marks: &Marks::default(), keeps_ids: false, takes_items: false };
         let mut history = History::read(messages, recipient, &mut unreported).ok()?;
-        history.repair(if is_paired { Pairing::Off } else { pairing }, &mut unreported);
+        history.repair(pairing, &mut unreported);
         // The API refuses references to tools outside of `tools`, such as tools defined within the
         // conversation.
         let mut referred = history.activated;
@@ -191,7 +188,7 @@ impl Edits {
         if self.notes.is_empty() && self.withheld == Withheld::Nothing {
             return body;
         }
-        String::from_utf8(edited(&body, self.edits(&body))).unwrap_or_default()
+        edited(&body, self.edits(&body))
     }
 
     fn edits(&self, body: &str) -> Vec<Edit> {
@@ -213,19 +210,19 @@ impl Edits {
             // A request with calls in its history must have tools.
             none = kept.is_empty();
             if !none {
-                edits.push(Edit::replace(body, tools, format!("[{}]", kept.join(","))));
+                edits.push((range(body, tools), format!("[{}]", kept.join(","))));
             }
         }
         match choice {
-            Some(choice) if none => edits.push(Edit::replace(body, choice, NONE.to_owned())),
+            Some(choice) if none => edits.push((range(body, choice), NONE.to_owned())),
             Some(choice) if self.names_withheld(choice) => {
                 let one = json::member(choice, "disable_parallel_tool_use") == Some("true");
                 let auto = if one { AUTO_ONE } else { AUTO };
-                edits.push(Edit::replace(body, choice, auto.to_owned()));
+                edits.push((range(body, choice), auto.to_owned()));
             }
             None if none => {
                 let end = body.trim_end().len().saturating_sub(1);
-                edits.push(Edit::insert(end, format!(",\"tool_choice\":{NONE}")));
+                edits.push((end..end, format!(",\"tool_choice\":{NONE}")));
             }
             _ => {}
         }
@@ -275,17 +272,17 @@ pub(super) fn has_thinking(request: &Request<'_>) -> bool {
 fn with_text(body: &str, result: &str, text: &str) -> Edit {
     let text = format!("{{\"type\":\"text\",\"text\":{text}}}");
     let Some(content) = json::member(result, "content") else {
-        let start = offset(body, result).saturating_add(1);
-        return Edit::insert(start, format!("\"content\":[{text}],"));
+        let start = range(body, result).start.saturating_add(1);
+        return (start..start, format!("\"content\":[{text}],"));
     };
     let inside = content.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     if let Some(inside) = inside {
-        let end = offset(body, inside).saturating_add(inside.len());
+        let end = range(body, inside).end;
         let comma = if inside.trim_ascii().is_empty() { "" } else { "," };
-        return Edit::insert(end, format!("{comma}{text}"));
+        return (end..end, format!("{comma}{text}"));
     }
     let is_text = content.starts_with('"') && content != "\"\"";
     let first =
         if is_text { format!("{{\"type\":\"text\",\"text\":{content}}},") } else { String::new() };
-    Edit::replace(body, content, format!("[{first}{text}]"))
+    (range(body, content), format!("[{first}{text}]"))
 }

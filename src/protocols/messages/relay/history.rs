@@ -23,7 +23,7 @@ use crate::observe::warning::Warnings;
 pub(super) struct SentMessages<'r, 'a> {
     body: &'a str,
     messages: &'r [Message<'a>],
-    /// For each message, true if blocks are left out.
+    /// Flags, one for each message: true if blocks are left out.
     shortened: Vec<bool>,
 }
 

@@ -23,6 +23,7 @@ mod without;
 use crate::StopReason;
 use std::borrow::Cow;
 use std::mem;
+use std::ops::Range;
 
 use crate::carry::tool_id;
 use crate::config::{Config, Guards, Pairing, ToolArguments};
@@ -98,12 +99,9 @@ fn shown(client: &ClientRequest<'_>, body: &str, warnings: &mut Warnings) -> Opt
     for place in places.into_iter().filter(|place| !place.is_in_error) {
         let Some(text) = place.rewritten(body, &mut body_images::write_image) else { continue };
         warnings.add("image_in_text");
-        edits.push(Edit { start: place.range.start, end: place.range.end, text });
+        edits.push((place.range, text));
     }
-    if edits.is_empty() {
-        return None;
-    }
-    String::from_utf8(edited(body, edits)).ok()
+    (!edits.is_empty()).then(|| edited(body, edits))
 }
 
 /// Writes the upstream request for a client body, whose text must not have unpaired surrogates.
@@ -116,7 +114,7 @@ fn relay(
     let Ok(envelope) = Envelope::read(body) else {
         return Err(client.refusal(Purpose::Answer, warnings));
     };
-    let model = envelope.model.text.decode();
+    let model = envelope.model.0.decode();
     let Some((upstream, outgoing)) = client.route_of(&model) else {
         return Err(client.refusal(Purpose::Answer, warnings));
     };
@@ -127,24 +125,14 @@ fn relay(
     let guards = config.guards(upstream);
     let mut edits: Vec<Edit> = Vec::new();
     if outgoing != model {
-        let Member { start, end, .. } = envelope.model;
-        edits.push(Edit { start, end, text: json::quoted(outgoing) });
+        edits.push((envelope.model.1, json::quoted(outgoing)));
     }
     let pairing = pairing(guards, config, envelope.thread);
-    // The upstream judges the form of the request, so errors of the parser are ignored.
-    let read = match Request::read_leniently(body) {
-        Err(error) if error.is_too_many() => return Err(error),
-        read => read.ok(),
-    };
-    let is_paired = read.is_some() && pairing == Pairing::Repair;
-    let mut ids_used = NameSet::default();
+    let read = read(body)?;
+    let ids_used = read.as_ref().map(call_ids).unwrap_or_default();
     if let Some((request, messages)) = read.as_ref().zip(envelope.messages) {
-        let Member { start, end, .. } = messages;
         let sent = SentMessages::new(body, &request.messages, warnings);
-        edits.extend(sent.repair(pairing, warnings)?.map(|text| Edit { start, end, text }));
-        for call in request.messages.iter().flat_map(|message| calls(&message.content)) {
-            ids_used.add(call.id.decode().into_owned());
-        }
+        edits.extend(sent.repair(pairing, warnings)?.map(|text| (messages, text)));
     }
     // Decisions need the whole request.
     let typed = read.filter(|request| !request.has_unread);
@@ -165,11 +153,11 @@ fn relay(
     let edits_none = edits.is_empty();
     // The parsed request is useless for an edited body, and takes as much memory as the body.
     let typed = typed.filter(|_| edits_none);
-    let mut body_up = String::from_utf8(edited(body, edits)).unwrap_or_default();
+    let mut body_up = edited(body, edits);
     let mut end = None;
     // Guards have nothing to count in a request without calls, or whose calls the server keeps.
     if !ids_used.is_empty() && !envelope.thread {
-        let to = guards::To { model: outgoing, profile: &upstream.profile, is_paired };
+        let to = guards::To { model: outgoing, profile: &upstream.profile };
         let decided = guard(&mut body_up, typed, to, guards, warnings)?;
         context.withheld = decided.withheld;
         end = decided.end;
@@ -186,6 +174,27 @@ fn relay(
         body_up = without_member(&body_up, "safeguards")?.into_owned();
     }
     Ok(Translated::Send { upstream: upstream.name.clone(), body: body_up.into_bytes(), context })
+}
+
+/// Reads a request. Returns `None` if its messages cannot be read: the upstream judges the form of
+/// a request.
+///
+/// # Errors
+/// A number is above Creole's limits.
+fn read(body: &str) -> Result<Option<Request<'_>>, Error> {
+    match Request::read_leniently(body) {
+        Err(error) if error.is_too_many() => Err(error),
+        read => Ok(read.ok()),
+    }
+}
+
+/// Returns the ids of all calls in a request.
+fn call_ids(request: &Request<'_>) -> NameSet<'static> {
+    let mut ids = NameSet::default();
+    for call in request.messages.iter().flat_map(|message| calls(&message.content)) {
+        ids.add(call.id.decode().into_owned());
+    }
+    ids
 }
 
 /// Applies the guards to an upstream body. `typed`: the parsed body, if available.
@@ -250,18 +259,10 @@ fn context(request: Option<&Request<'_>>, body: &str, config: &Config) -> Reques
     context
 }
 
-/// Value of a member, and its byte range in the body.
-#[derive(Clone, Copy)]
-struct Member<T> {
-    text: T,
-    start: usize,
-    end: usize,
-}
-
 /// Members of a client's JSON request that Creole reads before forwarding the request.
 struct Envelope<'a> {
-    model: Member<Str<'a>>,
-    messages: Option<Member<&'a str>>,
+    model: (Str<'a>, Range<usize>),
+    messages: Option<Range<usize>>,
     stream: bool,
     safeguards: Option<&'a str>,
     /// True if the server keeps the conversation, and the request has only the new messages.
@@ -323,12 +324,12 @@ impl<'a> Envelope<'a> {
             }
             match key.as_ref() {
                 "model" => {
-                    let text = reader.string()?;
-                    model = Some(Member { text, start, end: reader.offset() });
+                    let name = reader.string()?;
+                    model = Some((name, start..reader.offset()));
                 }
                 "messages" => {
-                    let text = reader.skip()?;
-                    messages = Some(Member { text, start, end: reader.offset() });
+                    reader.skip()?;
+                    messages = Some(start..reader.offset());
                 }
                 "stream" => stream = reader.skip()? == "true",
                 "safeguards" => safeguards = Some(reader.skip()?),
@@ -344,53 +345,23 @@ impl<'a> Envelope<'a> {
     }
 }
 
-/// Range of a text, and the replacement for the range.
-struct Edit {
-    start: usize,
-    end: usize,
-    text: String,
+/// Byte range of a body, and the text that replaces the range.
+type Edit = (Range<usize>, String);
+
+/// Returns the body with these edits, which may come in any order.
+fn edited(body: &str, mut edits: Vec<Edit>) -> String {
+    edits.sort_by_key(|(range, _)| range.start);
+    String::from_utf8(json::replaced(body, &edits)).unwrap_or_default()
 }
 
-impl Edit {
-    fn insert(at: usize, text: String) -> Self {
-        Self { start: at, end: at, text }
-    }
-
-    fn replace(body: &str, part: &str, text: String) -> Self {
-        let start = offset(body, part);
-        Self { start, end: start.saturating_add(part.len()), text }
-    }
-}
-
-fn edited(body: &str, mut edits: Vec<Edit>) -> Vec<u8> {
-    edits.sort_by_key(|edit| edit.start);
-    let more: usize = edits.iter().map(|edit| edit.text.len()).sum();
-    let mut out = Vec::with_capacity(body.len().saturating_add(more));
-    let mut from = 0;
-    for Edit { start, end, text } in edits {
-        out.extend_from_slice(body.get(from..start).unwrap_or_default().as_bytes());
-        out.extend_from_slice(text.as_bytes());
-        from = end;
-    }
-    out.extend_from_slice(body.get(from..).unwrap_or_default().as_bytes());
-    out
+/// Returns the byte range of a slice within its text.
+fn range(text: &str, part: &str) -> Range<usize> {
+    let start = offset(text, part);
+    start..start.saturating_add(part.len())
 }
 
 /// Returns the byte offset of a slice within its text; `usize::MAX` if the slice is not a part of
 /// the text.
 fn offset(text: &str, part: &str) -> usize {
     json::offset_in(text, part).unwrap_or(usize::MAX)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn edits_take_effect_at_their_places_in_whatever_order_they_come() {
-        let insert = |at: usize, text: &str| Edit::insert(at, text.to_owned());
-        let edits = vec![insert(3, "4"), insert(2, "3"), insert(1, "1"), insert(1, "2")];
-        assert_eq!(edited("abc", edits), b"a12b3c4");
-        assert_eq!(edited("abc", Vec::new()), b"abc");
-    }
 }
