@@ -9,7 +9,7 @@ pub(super) fn base_path_of(path: &str) -> Result<&str, &'static str> {
     let path = path.trim_end_matches('/');
     let endpoint = ENDPOINTS.iter().find_map(|endpoint| path.strip_suffix(endpoint));
     let path = endpoint.unwrap_or(path).trim_end_matches('/');
-    // Angle brackets are those of a placeholder: no host could send a request there.
+    // Angle brackets are left from a placeholder: no host could send a request to such a path.
     let plain = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'?' | b'#' | b'<' | b'>');
     let whole = path.is_empty() || path.starts_with('/');
     if !whole || !path.bytes().all(plain) {
@@ -77,7 +77,7 @@ impl<'a> Address<'a> {
         if host.is_empty() || !host.bytes().all(in_host) {
             return Err("expected a host in the URL");
         }
-        // `parse` takes a sign, too.
+        // The function `parse` accepts a sign, which a port must not have.
         if port.is_some_and(|port| {
             port.starts_with('+') || port.parse().map_or(true, |port: u64| port >= 1 << 16)
         }) {

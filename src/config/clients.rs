@@ -19,13 +19,13 @@ const KEYS_MAX: usize = 1000;
 pub struct ClientKeys(Vec<(String, [u8; 32])>);
 
 keys! {
-    /// A key as it stands in the document.
+    /// Client key, as written in the document.
     pub(super) ClientKeyDocument {
-        /// The name of an environment variable, or of a Worker's secret.
+        /// Name of the environment variable, or of the Worker's secret, that holds the key.
         env: Option<String> = None;
-        /// The former name of `env`.
+        /// Former name of `env`.
         secret: Option<String> = None;
-        /// How the key is called in logs and metrics. Absent: by the variable's name.
+        /// Name of the key in logs and metrics. Absent: the variable's name.
         name: Option<String> = None;
     }
 }
@@ -72,7 +72,8 @@ impl ClientKeys {
         let name = document.name.as_deref().unwrap_or(variable);
         let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
         if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.bytes().all(is_letter) {
-            // Without a name of its own, that of the variable may be the key itself.
+            // The error does not quote the name: the default is the variable's name, which may be
+            // the key itself.
             let expected = format!(
                 "expected at most {NAME_BYTES_MAX} letters, digits and any of - _ . (absent: the variable's name)"
             );

@@ -98,9 +98,9 @@ impl fmt::Debug for UpstreamHeader {
 keys! {
     /// An environment variable, or a secret of a Worker, as a document names it.
     pub(super) SecretDocument {
-        /// The name of an environment variable, or of a Worker's secret.
+        /// Name of the environment variable, or of the Worker's secret, that holds the credential.
         env: Option<String> = None;
-        /// The former name of `env`.
+        /// Former name of `env`.
         secret: Option<String> = None;
     }
 }
@@ -286,13 +286,14 @@ pub(super) fn secret_of(
     secret: &impl Fn(&str) -> Option<String>,
 ) -> Result<String, String> {
     match secret(secret_name) {
-        // An empty one is checked as a credential, like one of spaces alone.
+        // An empty value is refused when it is checked as a credential, like a value of spaces
+        // alone.
         Some(value) => Ok(value),
         _ if is_variable(secret_name) => {
             let name = quoted(secret_name);
             Err(format!("expected an environment variable called {name}, but found none"))
         }
-        // It may be the key itself.
+        // The error does not quote the name, because it may be the key itself.
         _ => {
             let reason = "expected the name of an environment variable, but found none of that name; a key \
                           itself is never written here";

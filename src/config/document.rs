@@ -56,51 +56,51 @@ impl From<Error> for ConfigError {
 pub(super) const DEPTH_MAX: u32 = 64;
 
 keys! {
-    /// The keys of the document beside those of [`Settings`].
+    /// Keys of the document in addition to those of [`Settings`].
     pub(super) Document {
-        /// Where requests can go, by name. Absent: one, called `default`.
+        /// Upstreams to which requests can go, by name. Absent: one upstream called `default`.
         upstreams: Option<Named<UpstreamDocument>> = None;
-        /// Which model of which upstream serves which model of the client: an exact name, then the
-        /// longest prefix such as `claude-*`, then `*`. Absent: every name goes as it is to the
-        /// first upstream by name (alphabetically).
+        /// Model map: the upstream and model that serve each model name of clients. An exact name
+        /// counts first, then the longest prefix such as `claude-*`, then `*`. Absent: every name
+        /// goes as it is to the first upstream by name (alphabetically).
         models: Option<Named<Target>> = None;
-        /// The keys that clients may have, each in an environment variable. Absent: Creole does not
-        /// ask who a client is.
+        /// Keys that clients may have, each in an environment variable. Absent: every client is
+        /// admitted.
         client_keys: Option<Vec<Unquoted<ClientKeyDocument>>> = None;
     }
 
-    /// An upstream as it stands in the document.
+    /// Upstream, as written in the document.
     pub(super) UpstreamDocument {
-        /// Its base URL, as clients of its API have it: `https://api.example.com/v1`. Envoy knows
-        /// by its route where an upstream is, and takes only `:authority` and the path from here;
-        /// every other host needs it.
+        /// Base URL of the upstream, as clients of its API have it: `https://api.example.com/v1`.
+        /// Every host except Envoy needs the URL. Envoy's route has the upstream's address, so
+        /// Envoy takes only `:authority` and the path from the URL.
         url: Option<String> = None;
         /// Envoy: the value of the header `x-creole-upstream` by which a route is chosen. Absent:
         /// the upstream's name.
         cluster: Option<String> = None;
-        /// What stands before `/chat/completions` or `/responses`. Absent: the path of `url`, or
-        /// else that of the profile's vendor, which is `/v1` for most.
+        /// Path before `/chat/completions` or `/responses`. Absent: the path of `url`, or else the
+        /// path of the profile's vendor, which is `/v1` for most vendors.
         base_path: Option<String> = None;
-        /// What it speaks. Absent: Responses with the profiles `openai`, `azure` and `xai`, Chat
-        /// Completions with all others.
+        /// Protocol that the upstream speaks. Absent: Responses with the profiles `openai`, `azure`
+        /// and `xai`, Chat Completions with all other profiles.
         protocol: Option<Protocol> = None;
-        /// What kind of server it is.
+        /// Profile for the upstream's kind of server.
         profile: Preset = Preset::default();
-        /// Which credential it gets: `"client"`, the one that the client sent, `{"env": NAME}`, the
-        /// environment variable of that name, or `"none"`.
+        /// Credential that the upstream gets: `"client"`, the credential that the client sent,
+        /// `{"env": NAME}`, the environment variable of that name, or `"none"`.
         key: KeyDocument = KeyDocument::Client;
-        /// Headers that go with every request there, by name. A value is a text or `{"env": NAME}`,
+        /// Headers of every request to the upstream, by name. A value is a text or `{"env": NAME}`,
         /// the environment variable of that name.
         headers: Option<Named<HeaderDocument>> = None;
-        /// Headers that tell it which conversation a request belongs to, such as
-        /// `x-session-affinity`: then a router in front of several replicas can keep the turns of a
-        /// conversation on one.
+        /// Headers that carry the id of a request's conversation, such as `x-session-affinity`. A
+        /// router in front of several replicas can then keep the turns of a conversation on one
+        /// replica.
         session_headers: Vec<String> = Vec::new();
-        /// The form in which these have the conversation's id.
+        /// Form of the conversation's id in `session_headers`.
         session_id: SessionId = SessionId::Plain;
-        /// Flags of the profile that are different here.
+        /// Flags of the profile that are different for this upstream.
         profile_overrides: Option<Overrides<Profile>> = None;
-        /// Guards of requests that go there, where they are different from those of all.
+        /// Guards of requests to this upstream, where they differ from the guards of all requests.
         guards: Option<Overrides<Guards>> = None;
     }
 }
@@ -175,7 +175,7 @@ impl Config {
         text: &str,
         secret: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, ConfigError> {
-        // Editors on Windows write it.
+        // Editors on Windows write a byte order mark.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut reader = Reader::new(text, DEPTH_MAX);
         let (document, settings) = read_document(&mut reader).map_err(|error| {
@@ -217,7 +217,7 @@ fn read_document(reader: &mut Reader<'_>) -> Result<(Document, Settings), Error>
     let (mut document, mut settings) = (Document::default(), Settings::default());
     let known = [Document::FIELDS, Settings::FIELDS].concat();
     read_object(reader, &known, |key, reader| {
-        // Editors find the schema by it.
+        // Editors find the schema by the key `$schema`.
         if key == "$schema" {
             return reader.skip().map(|_| true);
         }
@@ -273,8 +273,8 @@ impl UpstreamDocument {
         if !cluster.bytes().all(|byte| byte.is_ascii_graphic()) {
             return refuse(path("cluster"), "expected visible ASCII characters");
         }
-        // Hosts that connect by themselves ask for one; in Envoy the route says where an upstream
-        // is.
+        // Hosts that connect to upstreams themselves check later that there is a URL. In Envoy the
+        // route has the upstream's address.
         let (url, path_of_url) = match self.url.as_deref().unwrap_or_default() {
             "" => ("", None),
             url => split(url).or_else(|reason| refuse(path("url"), reason))?,

@@ -9,9 +9,10 @@ keys! {
     /// Images by URL, which are fetched and sent as data to upstreams that take no URLs
     /// (`image_parts: "data"`).
     pub FetchImages {
-        /// From where: a name (`images.example.com`), all names below one (`*.example.com`), both
-        /// with `https` alone, or a scheme with a host (`http://10.0.0.5:8080`), which alone may be
-        /// in a private network. Empty: no image is fetched.
+        /// Hosts from which images are fetched: a name (`images.example.com`) or all names below a
+        /// name (`*.example.com`), both with `https` alone, or a scheme with a host
+        /// (`http://10.0.0.5:8080`), which alone may be in a private network. Empty: no image is
+        /// fetched.
         hosts: Vec<ImageHost> = Vec::new();
         /// Largest image, in bytes.
         bytes_max: usize = 5 << 20, BYTES;
@@ -68,7 +69,8 @@ impl ImageHost {
             let in_label = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
             !label.is_empty() && label.bytes().all(in_label)
         };
-        // Digits at the end are those of an address, in one of its many spellings.
+        // A last label that begins with a digit belongs to an IP address, in one of its many
+        // spellings.
         let last = name.rsplit('.').next().unwrap_or_default();
         let is_address = last.starts_with(|first: char| first.is_ascii_digit());
         if !name.contains('.') || !name.split('.').all(is_label) || is_address {

@@ -59,7 +59,7 @@ const BYTES: Bounds = Bounds::AtLeast(1024, "bytes");
 const MILLISECONDS: Bounds = Bounds::AtLeast(10, "ms");
 
 keys! {
-    /// The keys beside `upstreams`, `models` and `client_keys`.
+    /// Keys of the document except `upstreams`, `models` and `client_keys`.
     pub Settings {
         /// Reject what would be dropped with a warning, and enforce the real API's conversation
         /// rules instead of repairing what breaks them.
@@ -70,41 +70,42 @@ keys! {
         response_bytes_max: usize = 64 << 20, BYTES;
         /// Longest event of a stream, in bytes.
         event_bytes_max: usize = 8 << 20, BYTES;
-        /// Most bytes of one answer that cannot be sent yet: what waits for an earlier block to
-        /// end, or to be complete.
+        /// Most bytes of one answer that cannot be sent yet, because an earlier block has not ended
+        /// or because they are not complete.
         waiting_bytes_max: usize = 16 << 20, BYTES;
         /// Most bytes that all exchanges of one VM or process hold together; 529 above it.
         buffered_bytes_max: usize = 256 << 20, BYTES;
-        /// When a tool call's input reaches the client.
+        /// Time at which a tool call's input reaches the client.
         tool_stream: ToolStream = ToolStream::Live;
-        /// What happens to a call that is not valid.
+        /// Handling of a tool call that is not valid.
         invalid_tool_call: InvalidToolCall = InvalidToolCall::Pass;
-        /// What happens to arguments that a client would refuse and can do without: `""` for a
-        /// number, `null`, a number beyond its bounds.
+        /// Handling of arguments that a client would refuse and can do without: `""` for a number,
+        /// `null`, a number beyond its bounds.
         tool_arguments: ToolArguments = ToolArguments::Mend;
-        /// Whether reasoning becomes thinking blocks.
+        /// Condition under which reasoning becomes thinking blocks.
         reasoning: Reasoning = Reasoning::OnRequest;
-        /// How `/v1/messages/count_tokens` is answered.
+        /// Source of the answer to `/v1/messages/count_tokens`.
         count_tokens: CountTokens = CountTokens::Estimate;
-        /// Which requests that need no model are answered here. Those for an upstream that speaks
-        /// Messages go there.
+        /// Requests that need no model and that Creole answers itself. Requests for an upstream
+        /// that speaks Messages are sent to the upstream.
         answer_locally: Vec<LocalAnswer> = Vec::new();
         /// Longest silence of the upstream, in milliseconds; 0: 240,000 where the host can send
         /// pings, 120,000 where it cannot.
         stall_timeout_ms: u64 = 0;
         /// Longest time without content, in milliseconds, while the upstream sends something.
         no_progress_timeout_ms: u64 = 280_000, MILLISECONDS;
-        /// Longest wait for the upstream's head, in milliseconds, and at least the longest for its
-        /// first content; 0: as `stall_timeout_ms` where that is set, else 590,000, but for streams
-        /// 120,000 in Envoy and 240,000 in Envoy with `deferred_flush`.
+        /// Longest wait for the head of the upstream's response, in milliseconds. The longest wait
+        /// for the first content is at least as long. 0: as `stall_timeout_ms` where that is set,
+        /// else 590,000, but for streams 120,000 in Envoy and 240,000 in Envoy with
+        /// `deferred_flush`.
         first_byte_timeout_ms: u64 = 0;
         /// Silence towards the client after which a ping is sent, in milliseconds.
         ping_interval_ms: u64 = 15_000, MILLISECONDS;
-        /// What keeps agents out of loops.
+        /// Guards that keep agents out of loops.
         guards: Guards = Guards::default();
-        /// Who judges tool calls for clients that ask for verdicts.
+        /// Model that judges tool calls for clients that request verdicts.
         safeguards: Safeguards = Safeguards::default();
-        /// Which model describes images for upstreams whose models see none.
+        /// Model that describes images for upstreams whose models see none.
         vision: Vision = Vision::default();
         /// Images by URL that are fetched for upstreams which take images as data alone.
         fetch_images: FetchImages = FetchImages::default();
@@ -119,109 +120,111 @@ keys! {
         /// Envoy: work only behind the filter `creole-guard`, which lets translated requests go to
         /// the clusters of models and to no other.
         check_route: bool = true;
-        /// How much is logged. Never prompts, tool inputs or credentials.
+        /// Amount of detail in the log, which never has prompts, tool inputs or credentials.
         log: Log = Log::Info;
     }
 
-    /// What keeps agents out of loops.
+    /// Guards that keep agents out of loops.
     pub Guards {
-        /// Tool calls without a result, and results without a call.
+        /// Handling of tool calls without a result, and of results without a call.
         pairing: Pairing = Pairing::Repair;
-        /// What happens when one call fails, or succeeds, over and over.
+        /// Circuit breaker for a call that fails, or succeeds, over and over.
         breaker: Breaker = Breaker::default();
         /// Most assistant turns with tool calls since a person last wrote; 0 is no limit.
         tool_turns_max: u32 = 0;
-        /// What happens at `tool_turns_max`.
+        /// Action at the limit `tool_turns_max`.
         tool_turns_action: ToolTurnsAction = ToolTurnsAction::WindDown;
     }
 
     /// The circuit breaker for one tool.
     pub Breaker {
-        /// Consecutive failures from which on the model is told to stop; 0 switches the breaker
+        /// Consecutive failures from which on a note asks the model to stop; 0 switches the breaker
         /// off.
         failures_max: u32 = 3;
         /// Consecutive failures from which on `action` is taken; at least `failures_max`.
         withhold_after: u32 = 6;
-        /// What is done then.
+        /// Action from `withhold_after` failures on.
         action: BreakerAction = BreakerAction::Withhold;
     }
 
-    /// The right side of the model map.
+    /// Right side of the model map: an upstream and a model.
     pub Target {
-        /// A name in `upstreams`; may be empty where there is only one.
+        /// Name of the upstream in `upstreams`; may be empty where there is only one upstream.
         upstream: String = String::new();
-        /// The model's name there. Empty: the name that the client sent.
+        /// Name of the model at the upstream. Empty: the name that the client sent.
         model: String = String::new();
-        /// How many tokens the model's context window has, as `/v1/models` tells clients;
-        /// `max_tokens` of a request is lowered to what is left of it. 0: not known.
+        /// Number of tokens of the model's context window, which `/v1/models` reports to clients.
+        /// `max_tokens` of a request is lowered to what is left of the window. 0: not known.
         max_input_tokens: u64 = 0;
-        /// How many tokens an answer may have, as `/v1/models` tells clients; `max_tokens` of a
-        /// request is lowered to it. 0: the upstream's `max_tokens_max`, if it has one.
+        /// Maximum number of tokens of an answer, which `/v1/models` reports to clients.
+        /// `max_tokens` of a request is lowered to this number. 0: the upstream's `max_tokens_max`,
+        /// if it has one.
         max_tokens: u64 = 0;
     }
 }
 
 word_enum! {
-    /// When a tool call's input reaches the client.
+    /// Time at which a tool call's input reaches the client.
     ToolStream {
-        /// As it comes, so that clients show progress. At the end where the model thinks and the
-        /// client did not ask for that.
+        /// The input is sent as it comes, so that clients show progress. The input is sent at the
+        /// end where the model thinks and the client did not request thinking.
         Live = "live",
-        /// When it is complete, so that it can be checked first.
+        /// The input is sent when it is complete, so that it can be checked first.
         Buffered = "buffered",
     }
 
-    /// What happens to a tool call with an unknown name or an input that is not one JSON object.
+    /// Handling of a tool call with an unknown name or an input that is not one JSON object.
     InvalidToolCall {
-        /// The client sees it and tells the model what is wrong.
+        /// The client gets the call, and reports to the model what is wrong.
         Pass = "pass",
-        /// Lossless repairs first, then as `pass`.
+        /// The call is repaired if nothing is lost, and else handled as with `pass`.
         Repair = "repair",
-        /// Not sent to the client; needs `tool_stream: "buffered"`.
+        /// The call is not sent to the client; needs `tool_stream: "buffered"`.
         Hold = "hold",
     }
 
-    /// What happens to arguments of calls that a client would refuse and can do without.
+    /// Handling of arguments of calls that a client would refuse and can do without.
     ToolArguments {
-        /// They are left out, by the tool's schema; `"3"` and `"true"` become a number and a
-        /// boolean.
+        /// Arguments that a client would refuse are left out, by the tool's schema; `"3"` and
+        /// `"true"` become a number and a boolean.
         Mend = "mend",
-        /// The client gets them.
+        /// The client gets all arguments unchanged.
         Pass = "pass",
     }
 
-    /// Whether reasoning becomes thinking blocks.
+    /// Condition under which reasoning becomes thinking blocks.
     Reasoning {
-        /// When the request enables thinking.
+        /// Reasoning becomes thinking blocks when the request enables thinking.
         OnRequest = "on_request",
-        /// Always.
+        /// Reasoning always becomes thinking blocks.
         Always = "always",
-        /// Never.
+        /// Reasoning never becomes thinking blocks.
         Never = "never",
     }
 
-    /// How `/v1/messages/count_tokens` is answered.
+    /// Source of the answer to `/v1/messages/count_tokens`.
     CountTokens {
-        /// From how the text is written.
+        /// Creole estimates the count from how the text is written.
         Estimate = "estimate",
-        /// By the upstream: its profile's `tokenizer`, or its own `count_tokens` where it speaks
-        /// Messages. Where it has none, an estimate with the warning `count_estimated`.
+        /// The upstream counts: by its profile's `tokenizer`, or by its own `count_tokens` where it
+        /// speaks Messages. Where it has neither, the count is an estimate with the warning
+        /// `count_estimated`.
         Upstream = "upstream",
-        /// 404.
+        /// Creole answers with status 404.
         Off = "off",
     }
 
     /// A request that needs no model.
     LocalAnswer {
-        /// One for one token, with a word and no tools: Claude Code asks so whether there is quota,
-        /// and whether a model is there.
+        /// Request for one token, with a word and no tools, by which Claude Code tests whether
+        /// there is quota, and whether a model exists.
         QuotaProbe = "quota_probe",
-        /// One for a title and nothing else (a schema with the one property `title`). It gets the
-        /// first words of the conversation.
+        /// Request for a title and nothing else (a schema with the one property `title`). The
+        /// answer has the first words of the conversation.
         Title = "title",
     }
 
-    /// What happens to tool calls without a result, and results without a call.
+    /// Handling of tool calls without a result, and of results without a call.
     Pairing {
         /// The history is repaired.
         Repair = "repair",
@@ -231,7 +234,7 @@ word_enum! {
         Reject = "reject",
     }
 
-    /// What the breaker does.
+    /// Action of the circuit breaker.
     BreakerAction {
         /// The tool is left out of this request.
         Withhold = "withhold",
@@ -241,17 +244,17 @@ word_enum! {
         Error = "error",
     }
 
-    /// What happens at the limit of tool turns.
+    /// Action at the limit of tool turns.
     ToolTurnsAction {
         /// Tools are withheld, and the model answers from what it has.
         WindDown = "wind_down",
-        /// Answered at once with a text that names the limit.
+        /// The request is answered at once with a text that names the limit.
         End = "end",
         /// The request is refused.
         Error = "error",
     }
 
-    /// What an upstream speaks.
+    /// Protocol that an upstream speaks.
     Protocol {
         /// Chat Completions.
         Openai = "openai",
@@ -259,7 +262,7 @@ word_enum! {
         Anthropic = "anthropic",
         /// OpenAI's Responses.
         Responses = "responses",
-        /// Lines of text, which shows what adding a protocol takes.
+        /// Lines of text, an example that shows what adding a protocol takes.
         #[cfg(test)]
         Lines = "lines",
     }

@@ -1,4 +1,4 @@
-//! Model that judges tool calls, for clients that ask for verdicts on tool calls.
+//! Model that judges tool calls, for clients that request verdicts on tool calls.
 
 use super::document::ConfigError;
 use super::{Config, MILLISECONDS, Upstream};
@@ -6,15 +6,16 @@ use crate::profile::ResponseFormat;
 use crate::setting::keys;
 
 keys! {
-    /// Who judges tool calls for clients that ask for verdicts (`safeguards`), as Claude Code does
-    /// in auto mode.
+    /// Model that judges tool calls for clients that request verdicts (`safeguards`), as Claude
+    /// Code does in auto mode.
     pub Safeguards {
-        /// The model that judges, by its name at its upstream. Empty: none, and no client gets a
+        /// Name of the judging model at its upstream. Empty: no model judges, and no client gets a
         /// verdict.
         model: String = String::new();
-        /// Its upstream: a name in `upstreams`; may be empty where there is only one.
+        /// Name of the judging model's upstream in `upstreams`; may be empty where there is only
+        /// one upstream.
         upstream: String = String::new();
-        /// Longest wait for its verdicts, in milliseconds.
+        /// Longest wait for the verdicts, in milliseconds.
         timeout_ms: u64 = 30_000, MILLISECONDS;
     }
 }

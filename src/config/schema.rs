@@ -210,7 +210,7 @@ fn meaning(field: &Field) -> String {
         ValueType::List(ValueType::Words(words)) => *words,
         _ => return text,
     };
-    // A word that means what it says is not explained.
+    // A word whose documentation is only the word itself is not explained.
     let plain = |word: &str, doc: &str| doc.trim().trim_matches('`') == word;
     for (word, doc) in words.iter().filter(|(word, doc)| !plain(word, doc)) {
         text.push_str(&format!(" `{word}`: {}", doc.trim()));

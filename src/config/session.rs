@@ -7,13 +7,13 @@ use crate::setting::word_enum;
 const NAMES_MAX: usize = 8;
 
 word_enum! {
-    /// The form in which an upstream learns a conversation's id.
+    /// Form in which an upstream gets a conversation's id.
     SessionId {
-        /// As the client says it. One that is longer than 128 bytes, or has other characters than
-        /// letters, digits and `-_.:`, is sent as its hash.
+        /// The id as the client sent it. An id that is longer than 128 bytes, or has other
+        /// characters than letters, digits and `-_.:`, is sent as its hash.
         Plain = "plain",
-        /// Its SHA-256, in hexadecimal digits: the same for all turns, and nothing that the client
-        /// said.
+        /// The SHA-256 of the id, in hexadecimal digits: the same for all turns, and without the
+        /// client's own text.
         Hash = "hash",
     }
 }

@@ -54,7 +54,7 @@ impl Config {
         if let Some(name) = given(PROFILE) {
             config.set_profile(&name, PROFILE)?;
         }
-        // Behind the profile, whose base path it may replace.
+        // The URL is set after the profile, because it may replace the profile's base path.
         if let Some(url) = url {
             config.set_url(&url, URL)?;
         }
@@ -144,7 +144,7 @@ impl Config {
             models.extend(SMALL.map(|name| to(name, small)));
         }
         models.extend(others.iter().map(|(name, model)| to(name, model)));
-        // Clients list the names that stand there in full.
+        // Clients list only complete names, so the models' own names are added, too.
         models.extend(model.into_iter().chain(small).map(|name| to(name, name)));
         self.set_models(Some(Named(models))).map_err(|error| at(source, &error.to_string()))
     }

@@ -6,15 +6,16 @@ use crate::profile::ImageParts;
 use crate::setting::{Bounds, keys};
 
 keys! {
-    /// Which model describes images for upstreams whose models see none (`image_parts: "none"`).
+    /// Model that describes images for upstreams whose models see none (`image_parts: "none"`).
     pub Vision {
-        /// The model that describes, by its name at its upstream. Empty: none, and a text says that
-        /// an image was left out.
+        /// Name of the describing model at its upstream. Empty: no model describes images, and a
+        /// text says that an image was left out.
         model: String = String::new();
-        /// Its upstream: a name in `upstreams`; may be empty where there is only one.
+        /// Name of the describing model's upstream in `upstreams`; may be empty where there is only
+        /// one upstream.
         upstream: String = String::new();
-        /// Most images of one request that are described, the newest first. Each is a call, in
-        /// every request of the conversation.
+        /// Most images of one request that are described, the newest first. Each image is a call to
+        /// the describing model, in every request of the conversation.
         images_max: u32 = 4, Bounds::Between(1, 100);
         /// Longest wait for all descriptions of one request, in milliseconds.
         timeout_ms: u64 = 60_000, MILLISECONDS;

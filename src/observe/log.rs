@@ -54,17 +54,17 @@ impl Request {
 }
 
 word_enum! {
-    /// How much is logged.
+    /// Amount of detail in the log.
     Log {
-        /// Nothing.
+        /// No log lines at all.
         Off = "off",
-        /// What an operator must act on.
+        /// Log lines about problems that an operator must act on.
         Error = "error",
-        /// And what was not as it should be.
+        /// Lines of `error`, and lines about what was not as it should be.
         Warn = "warn",
-        /// And one line for each exchange.
+        /// Lines of `warn`, and one line for each exchange.
         Info = "info",
-        /// And the shapes (never the contents) of what passed.
+        /// Lines of `info`, and the shapes (never the contents) of what passed.
         Debug = "debug",
     }
 }
@@ -96,7 +96,7 @@ impl Level {
 pub fn level(report: &Report) -> Level {
     match report.outcome {
         Outcome::Failed(_, Fault::Upstream) => Level::Warn,
-        // 529 stands for Creole's own limit of bytes, which goes away by itself.
+        // Status 529 stands for Creole's own limit of bytes, whose excess goes away by itself.
         Outcome::Failed(_, Fault::Operator) if report.status >= 500 && report.status != 529 => {
             Level::Error
         }
@@ -135,7 +135,7 @@ pub fn line(request: &Request, report: &Report, log: Log, now: Millis) -> Option
     if let Some(vision) = &report.vision {
         write_vision(vision, &mut json);
     }
-    // A request that was refused early was not read that far.
+    // The shape of a request that was refused early is not known.
     if log == Log::Debug && report.counts.messages > 0 {
         write_shape(&report.counts, &mut json);
     }

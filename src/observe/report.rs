@@ -34,7 +34,7 @@ pub struct Report {
     /// Token counts, model and other facts of the answer.
     pub answer: AnswerReport,
     /// Report on the judge, a model that gives verdicts on the answer's tool calls, if the client
-    /// asked for verdicts and a judge is configured.
+    /// requested verdicts and a judge is configured.
     pub judge: Option<Box<JudgeReport>>,
     /// Report on the model that described the request's images, if images had to be described.
     pub vision: Option<Box<VisionReport>>,

@@ -85,7 +85,7 @@ impl Warnings {
             last.count = last.count.saturating_add(times);
             return;
         }
-        // With this many names, no single one helps.
+        // With so many names, no single name helps.
         if self.unknown > UNKNOWN_MAX && !name.is_empty() {
             return self.add_times(code, "", times);
         }
@@ -100,8 +100,8 @@ impl Warnings {
                     known.count = known.count.saturating_add(times);
                 }
             }
-            // The rest is counted under the code alone, so that a hostile request with a million
-            // unknown fields costs no memory.
+            // Further names are counted under the code alone, so that a hostile request with a
+            // million unknown fields costs no memory.
             None if full && !name.is_empty() => {
                 self.unknown = self.unknown.saturating_add(1);
                 self.add_times(code, "", times);

@@ -67,18 +67,20 @@ const ID_LENGTH: Bounds = Bounds::ZeroOrAtLeast(9);
 const NAME_LENGTH: Bounds = Bounds::ZeroOrAtLeast(16);
 
 keys! {
-    /// How one upstream wants its requests, and what its answers need. The defaults are for an
-    /// unknown server: what most of them accept.
+    /// Profile: the form of requests that one upstream takes, and the needs of its answers. The
+    /// defaults are for an unknown server: values that most servers accept.
     pub Profile {
-        /// Which field carries the output limit. OpenAI's reasoning models refuse `max_tokens`;
-        /// many other servers know no other name.
+        /// Field for the output limit. OpenAI's reasoning models refuse `max_tokens`; many other
+        /// servers know no other name.
         max_tokens_field: MaxTokensField = MaxTokensField::MaxTokens;
-        /// Larger values of the client are lowered to this; 0 sends what the client asked for.
-        /// Claude Code asks for up to 128,000 tokens, which some servers refuse.
+        /// Maximum of the output limit, to which larger values of the client are lowered; 0 sends
+        /// the client's value. Claude Code requests up to 128,000 tokens, which some servers
+        /// refuse.
         max_tokens_max: u64 = 0;
         /// Send `stream_options.include_usage`. Mistral always sends usage and refuses the option.
         stream_usage: bool = true;
-        /// Send `top_k`. Not part of Chat Completions; vLLM, SGLang, llama.cpp and Ollama take it.
+        /// Send `top_k`, which is not part of Chat Completions; vLLM, SGLang, llama.cpp and Ollama
+        /// take it.
         top_k: bool = false;
         /// Send `temperature` and `top_p`. OpenAI's reasoning models refuse them. Beside a
         /// temperature of 0, `top_p` says nothing and is never sent: Mistral refuses it there.
@@ -86,20 +88,19 @@ keys! {
         /// The values of `reasoning_effort` that the upstream takes, lowest first; empty: never
         /// sent.
         reasoning_effort_values: Vec<Effort> = Vec::new();
-        /// How thinking is switched off and on, beside the effort.
+        /// Switch that turns thinking off and on, beside the effort.
         thinking_switch: ThinkingSwitch = ThinkingSwitch::None;
-        /// Which field carries the client's `budget_tokens`. Where `max_tokens_max` lowers the
-        /// limit of the answer, at most half of that limit is sent, so that the rest is left for
-        /// words.
+        /// Field for the client's `budget_tokens`. Where `max_tokens_max` lowers the limit of the
+        /// answer, at most half of that limit is sent, so that the rest is left for words.
         thinking_budget: ThinkingBudget = ThinkingBudget::None;
-        /// Whether reasoning in the history goes back to the upstream. DeepSeek and Kimi refuse a
-        /// history that lacks it; OpenAI has no field for it.
+        /// Handling of reasoning in the history. DeepSeek and Kimi refuse a history that lacks it;
+        /// OpenAI has no field for it.
         reasoning_history: ReasoningHistory = ReasoningHistory::Auto;
-        /// What happens to thinking blocks of another endpoint, or of an upstream with another
-        /// `url` or `base_path`.
+        /// Handling of thinking blocks of another endpoint, or of an upstream with another `url` or
+        /// `base_path`.
         foreign_thinking: ForeignThinking = ForeignThinking::Drop;
-        /// The field for reasoning that did not come from this upstream. Its own goes back in the
-        /// field in which it came. vLLM reads `reasoning`; most other servers read
+        /// Field for reasoning that did not come from this upstream. The upstream's own reasoning
+        /// goes back in the field in which it came. vLLM reads `reasoning`; most other servers read
         /// `reasoning_content`.
         reasoning_field: ReasoningField = ReasoningField::ReasoningContent;
         /// The form of tool call ids. Mistral takes exactly nine letters and digits; Kimi's
@@ -107,31 +108,34 @@ keys! {
         id_style: IdStyle = IdStyle::Any;
         /// Longest tool call id, at least 9; 0 is no limit. OpenAI: 40.
         max_id_length: usize = 0, ID_LENGTH;
-        /// Send `stop`. OpenAI's reasoning models refuse it; Creole cuts the text at these
-        /// sequences all the same.
+        /// Send `stop`. OpenAI's reasoning models refuse it; Creole cuts the text at the client's
+        /// stop sequences all the same.
         stop: bool = true;
-        /// Most `stop` sequences; the rest is cut by Creole. 0 is no limit. OpenAI and vLLM: 4.
+        /// Most `stop` sequences in a request; Creole cuts the text at further sequences. 0 is no
+        /// limit. OpenAI and vLLM: 4.
         max_stop: usize = 0;
-        /// Most tools in a request; more are refused here with a clear text. 0 is no limit.
-        /// OpenAI: 128.
+        /// Most tools in a request; Creole refuses a request with more tools, with a clear text. 0
+        /// is no limit. OpenAI: 128.
         max_tools: usize = 0;
         /// Longest tool name, at least 16; longer ones are shortened with a hash. 0 is no limit.
         /// OpenAI: 64.
         max_tool_name: usize = 64, NAME_LENGTH;
         /// Longest description of a tool, in characters; longer ones are cut. 0 is no limit.
         max_tool_description: usize = 0;
-        /// Whether `tool` messages take arrays of parts, and of which kinds.
+        /// Kinds of parts in arrays that `tool` messages take, if any.
         tool_content_parts: ToolContentParts = ToolContentParts::No;
-        /// Whether `file` parts (PDF) are understood.
+        /// True if the upstream understands `file` parts (PDF).
         file_parts: bool = false;
-        /// Which images are understood. Ollama takes no URLs; a text model takes none at all.
+        /// Images that the upstream understands. Ollama takes no URLs; a text model takes no images
+        /// at all.
         image_parts: ImageParts = ImageParts::All;
-        /// What becomes of a `system` message in the middle. Most chat templates refuse one.
+        /// Handling of a `system` message in the middle of a conversation, which most chat
+        /// templates refuse.
         mid_system: MidSystem = MidSystem::AsUser;
         /// The role of the system prompt. `user`: some templates (Gemma, old Mistral) have no
         /// system role, so its text goes before that of the first user message.
         system_role: SystemRole = SystemRole::System;
-        /// Where the user's own text goes when it came with tool results. Mistral refuses a `user`
+        /// Place of the user's own text that came with tool results. Mistral refuses a `user`
         /// message directly after `tool` messages.
         text_after_tool_results: TextAfterToolResults = TextAfterToolResults::UserMessage;
         /// Merge neighbouring messages of one role, and let the user begin (templates that insist
@@ -140,19 +144,19 @@ keys! {
         /// Split a turn with several calls into one assistant message for each call, followed by
         /// its result (Databricks; the Llama 3.3 template).
         single_tool_call: bool = false;
-        /// Send `parallel_tool_calls` when the client disables them.
+        /// Send `parallel_tool_calls` when the client disables parallel calls.
         parallel_tool_calls: bool = true;
-        /// What is sent for the client's `cache_control`. On results only where
-        /// `tool_content_parts` is not `no`. That of the whole request goes to the last place for
-        /// one.
+        /// Form in which the client's `cache_control` is sent. Results have a mark only where
+        /// `tool_content_parts` is not `no`. The mark of the whole request goes to the last place
+        /// for a mark.
         cache_breakpoints: CacheBreakpoints = CacheBreakpoints::None;
-        /// Send `prompt_cache_key`, made from the session that `session_headers` would tell
-        /// (OpenAI).
+        /// Send `prompt_cache_key`, made from the conversation's id that `session_headers` would
+        /// carry (OpenAI).
         prompt_cache_key: bool = false;
-        /// Whether `service_tier` is understood (OpenAI).
+        /// True if the upstream understands `service_tier` (OpenAI).
         service_tier: bool = false;
-        /// What becomes of `metadata.user_id`; it can hold account ids, so it is never sent as it
-        /// is.
+        /// Form in which `metadata.user_id` is sent; it can hold account ids, so it is never sent
+        /// as it is.
         user_id: UserId = UserId::User;
         /// Join neighbouring texts of a user message into one, with an empty line between them.
         /// Many chat templates write parts without a gap.
@@ -164,83 +168,86 @@ keys! {
         /// Send the tool's `name` with each result. Gemini and the templates of some small models
         /// refuse a result without it.
         tool_result_name: bool = false;
-        /// Whether a final assistant message (prefill) is sent on.
+        /// Handling of a final assistant message (prefill).
         prefill: Prefill = Prefill::Send;
-        /// What becomes of server tool calls in the history.
+        /// Handling of server tool calls in the history.
         server_history: ServerHistory = ServerHistory::Text;
-        /// The word for `tool_choice: any`. Mistral says `any`; some servers know neither.
+        /// Value that is sent for `tool_choice: any`. Mistral takes `any`; some servers take
+        /// neither `any` nor `required`.
         tool_choice_any: ToolChoiceAny = ToolChoiceAny::Required;
-        /// How one tool is forced. Servers whose `tool_choice` takes only strings get that one tool
-        /// and `required`.
+        /// Form that forces one tool. Servers whose `tool_choice` takes only strings get that one
+        /// tool and `required`.
         tool_choice_named: ToolChoiceNamed = ToolChoiceNamed::Function;
-        /// How `tool_choice: none` is said.
+        /// Form in which `tool_choice: none` is sent.
         tool_choice_none: ToolChoiceNone = ToolChoiceNone::None;
-        /// Which JSON Schema keywords tool parameters may use.
+        /// Dialect of JSON Schema for tool parameters, which decides the allowed keywords.
         tool_schema: ToolSchema = ToolSchema::Full;
         /// Write an empty `description` for a tool that has none: the templates of gpt-oss and
         /// others raise an error where vLLM and SGLang give them a null.
         empty_description: bool = false;
-        /// Whether `function.strict` and `json_schema.strict` are understood.
+        /// True if the upstream understands `function.strict` and `json_schema.strict`.
         strict_tools: bool = false;
-        /// Which schemas are sent with `strict: true`, where `strict_tools` is on.
+        /// Schemas that are sent with `strict: true`, where `strict_tools` is on.
         strict_schemas: StrictSchemas = StrictSchemas::Openai;
-        /// How the upstream is asked for a token count, where `count_tokens` is `upstream`.
+        /// Endpoint of the upstream that counts tokens, where `count_tokens` is `upstream`.
         tokenizer: Tokenizer = Tokenizer::None;
-        /// What becomes of Anthropic's web search tool.
+        /// Handling of Anthropic's web search tool.
         web_search: WebSearch = WebSearch::Drop;
-        /// What becomes of the client's MCP servers. `mcp` hands their addresses, and the client's
+        /// Handling of the client's MCP servers. `mcp` hands their addresses, and the client's
         /// tokens for them, to this upstream, which then acts there: that is for you to decide.
         mcp: Mcp = Mcp::Reject;
-        /// Which structured outputs are understood.
+        /// Structured outputs that the upstream understands.
         response_format: ResponseFormat = ResponseFormat::JsonSchema;
-        /// What becomes of `inference_geo`, a promise that cannot be kept.
+        /// Handling of `inference_geo`, a promise that cannot be kept.
         inference_geo: InferenceGeo = InferenceGeo::Reject;
-        /// Responses: ask for reasoning in a form that goes back with the next turn.
+        /// Responses: request reasoning in a form that goes back with the next turn.
         include_encrypted: bool = true;
-        /// Responses: which summary of the reasoning is asked for, where the client may see
+        /// Responses: summary of the reasoning that is requested, where the client may see
         /// thinking.
         reasoning_summary: ReasoningSummary = ReasoningSummary::Auto;
-        /// Responses: how the upstream is told to store nothing.
+        /// Responses: form in which the upstream is instructed to store nothing.
         store_field: StoreField = StoreField::False;
         /// Responses: send `max_output_tokens`. Backends of subscriptions refuse it.
         output_limit: bool = true;
-        /// Responses: what the result of a tool may hold beside text. The rest follows in a message
-        /// of the user.
+        /// Responses: parts that the result of a tool may hold beside text. Other parts follow in a
+        /// message of the user.
         tool_output_parts: ToolOutputParts = ToolOutputParts::All;
-        /// Responses: where the system prompt stands.
+        /// Responses: place of the system prompt.
         system_field: SystemField = SystemField::Instructions;
-        /// Responses: tell which messages of the assistant came before calls (`phase`), as newer
-        /// models of OpenAI want it.
+        /// Responses: send `phase`, which marks the messages of the assistant that came before
+        /// calls, as newer models of OpenAI want.
         message_phase: bool = false;
-        /// Responses: let the upstream pad its deltas with random text. `false` switches that off.
+        /// Responses: let the upstream pad its deltas with random text. `false` switches the
+        /// padding off.
         obfuscation: bool = true;
-        /// Responses: whether the upstream says that an answer reached the limit.
+        /// Responses: the upstream's report that an answer reached the limit.
         length_status: LengthStatus = LengthStatus::Reported;
-        /// Members that are added to each request, none that Creole writes itself:
-        /// `{"min_p": 0.05}`, or vLLM's `repetition_detection`. What is in `chat_template_kwargs`
-        /// and `thinking` is added to the switch of thinking there:
+        /// Members that are added to each request, except members that Creole writes itself:
+        /// `{"min_p": 0.05}`, or vLLM's `repetition_detection`. Members of `chat_template_kwargs`
+        /// and `thinking` are added to the switch of thinking in that object:
         /// `{"chat_template_kwargs": {"preserve_thinking": true}}`.
         extra_body: Members = Members::default();
         /// Leave out Claude Code's first system block, which changes with each request and would
         /// defeat prefix caches.
         strip_billing_header: bool = true;
         /// Turn `<think>…</think>` (or `[THINK]`, `<reasoning>`, …) at the very start of the text
-        /// into a thinking block. What stood in `<think>` goes back there.
+        /// into a thinking block. Reasoning that came in `<think>` goes back in `<think>`.
         inline_think: bool = false;
-        /// Turn tool calls that the model wrote as text into calls, in this one syntax. Those at
-        /// the end of the reasoning too, if the answer has nothing else.
+        /// Turn tool calls that the model wrote as text, in one syntax, into calls. Calls at the
+        /// end of the reasoning count, too, if the answer has nothing else.
         text_tool_calls: TextToolCalls = TextToolCalls::Off;
-        /// Each chunk of a stream has all of the text and of the reasoning so far, and not what is
-        /// new in them (MiniMax, some plans of DashScope). Calls may have either.
+        /// Chunks of a stream have all of the text and of the reasoning so far, instead of the new
+        /// part (MiniMax, some plans of DashScope). Calls may come in either form.
         cumulative_text: bool = false;
         /// Remove the final assistant text of the request when the answer starts with it.
         strip_prefill_echo: bool = false;
-        /// Whether streams begin with that text, too. llama.cpp repeats it in whole answers only; a
-        /// stream that happens to begin with the same words keeps them.
+        /// True if streams, too, begin with the final assistant text of the request. llama.cpp
+        /// repeats that text in whole answers only; a stream that happens to begin with the same
+        /// words keeps them.
         stream_prefill_echo: bool = true;
-        /// What an answer becomes that has reasoning, and neither text nor a call.
+        /// Handling of an answer that has reasoning, and neither text nor a call.
         reasoning_only: ReasoningOnly = ReasoningOnly::Keep;
-        /// Which model name the client is told.
+        /// Model name in the answer for the client.
         response_model: ResponseModel = ResponseModel::Request;
     }
 }

@@ -52,7 +52,7 @@ macro_rules! presets {
 presets! {
     "default" => Profile::default(),
     "openai" => openai(),
-    // OpenAI's older API.
+    // OpenAI's older API, Chat Completions.
     "openai-chat" => openai(),
     "azure" => Profile {
         prompt_cache_key: false,
@@ -126,7 +126,7 @@ presets! {
         tool_schema: ToolSchema::LlamaCpp,
         ..Profile::default()
     },
-    // It gives each provider the mark in the provider's own form, or none.
+    // OpenRouter gives each provider the cache mark in the provider's own form, or no mark.
     "openrouter" => Profile {
         cache_breakpoints: CacheBreakpoints::CacheControl,
         tool_content_parts: ToolContentParts::Text,
@@ -139,8 +139,8 @@ presets! {
         max_stop: 4,
         ..Profile::default()
     },
-    // Its models refuse `stop`. Which efforts they take differs from model to model, so none is
-    // sent.
+    // xAI's models refuse `stop`. The efforts that they take differ from model to model, so no
+    // effort is sent.
     "xai" => Profile { stop: false, ..Profile::default() },
     "kimi" => Profile {
         id_style: IdStyle::Kimi,
@@ -207,7 +207,7 @@ impl Server {
     /// Returns the server that belongs to a preset.
     #[must_use]
     pub fn of_preset(preset: &str) -> Option<&'static Self> {
-        // Two APIs of one server.
+        // The presets `openai` and `openai-chat` are two APIs of one server.
         let preset = if preset == "openai-chat" { "openai" } else { preset };
         SERVERS.iter().find(|server| server.preset == preset)
     }

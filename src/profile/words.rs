@@ -3,21 +3,21 @@
 use crate::setting::word_enum;
 
 word_enum! {
-    /// See [`super::Profile::max_tokens_field`].
+    /// Values of the flag [`super::Profile::max_tokens_field`].
     MaxTokensField {
         /// `max_tokens`
         MaxTokens = "max_tokens",
         /// `max_completion_tokens`
         MaxCompletionTokens = "max_completion_tokens",
     }
-    /// See [`super::Profile::thinking_budget`].
+    /// Values of the flag [`super::Profile::thinking_budget`].
     ThinkingBudget {
-        /// Never sent.
+        /// The thinking budget is never sent.
         None = "none",
-        /// llama.cpp's
+        /// Field of llama.cpp.
         ThinkingBudgetTokens = "thinking_budget_tokens",
-        /// vLLM's, which refuses it unless it was started with `--reasoning-config`, or with a
-        /// parser of reasoning that knows where thinking ends
+        /// Field of vLLM, which refuses it unless vLLM was started with `--reasoning-config`, or
+        /// with a parser of reasoning that knows where thinking ends.
         ThinkingTokenBudget = "thinking_token_budget",
     }
     /// Effort of reasoning, lowest first.
@@ -37,11 +37,11 @@ word_enum! {
         /// `max`
         Max = "max",
     }
-    /// See [`super::Profile::thinking_switch`].
+    /// Values of the flag [`super::Profile::thinking_switch`].
     ThinkingSwitch {
-        /// There is none.
+        /// The upstream has no switch for thinking.
         None = "none",
-        /// `reasoning_effort: "none"` switches it off.
+        /// `reasoning_effort: "none"` switches thinking off.
         EffortNone = "effort_none",
         /// `thinking: {"type": "enabled" | "disabled"}` (DeepSeek, Zhipu, Moonshot)
         ThinkingType = "thinking_type",
@@ -50,68 +50,69 @@ word_enum! {
         /// `chat_template_kwargs: {"thinking": bool}`, the word of the templates of DeepSeek, Kimi
         /// and Granite
         ChatTemplateThinking = "chat_template_thinking",
-        /// `enable_thinking: bool` (Qwen's own service). Off too where it refuses to think: with a
-        /// forced tool or a schema for the answer, and without a stream unless the client asks for
-        /// it.
+        /// `enable_thinking: bool` (Qwen's own service). Thinking is off, too, where the service
+        /// refuses to think: with a forced tool or a schema for the answer, and without a stream
+        /// unless the client requests thinking.
         EnableThinking = "enable_thinking",
     }
-    /// See [`super::Profile::reasoning_history`].
+    /// Values of the flag [`super::Profile::reasoning_history`].
     ReasoningHistory {
-        /// Sent back in the field in which it came.
+        /// Reasoning is sent back in the field in which it came.
         Auto = "auto",
-        /// Never sent back.
+        /// Reasoning is never sent back.
         Never = "never",
-        /// As `auto`, and every assistant message with tool calls has the field, if need be empty;
-        /// once the request has tools, every assistant message.
+        /// Like `auto`, and every assistant message with tool calls has the field, if need be
+        /// empty; once the request has tools, every assistant message has the field.
         RequiredOnToolCalls = "required_on_tool_calls",
-        /// On every assistant message, with a space where there is no reasoning: Kimi and DeepSeek
-        /// V4 Pro refuse an empty text.
+        /// Every assistant message has the field, with a space where there is no reasoning: Kimi
+        /// and DeepSeek V4 Pro refuse an empty text.
         Required = "required",
     }
-    /// See [`super::Profile::foreign_thinking`].
+    /// Values of the flag [`super::Profile::foreign_thinking`].
     ForeignThinking {
-        /// It is not this model's reasoning: left out.
+        /// Foreign thinking is left out, because it is not this model's reasoning.
         Drop = "drop",
-        /// Its text is sent as reasoning.
+        /// The text of foreign thinking is sent as reasoning.
         Forward = "forward",
     }
-    /// See [`super::Profile::reasoning_field`].
+    /// Values of the flag [`super::Profile::reasoning_field`].
     ReasoningField {
         /// `reasoning_content`
         ReasoningContent = "reasoning_content",
         /// `reasoning`
         Reasoning = "reasoning",
     }
-    /// See [`super::Profile::id_style`].
+    /// Values of the flag [`super::Profile::id_style`].
     IdStyle {
-        /// Any text.
+        /// Call ids of any form.
         Any = "any",
-        /// Exactly nine letters and digits.
+        /// Call ids of exactly nine letters and digits.
         Mistral9 = "mistral9",
         /// `functions.NAME:N`
         Kimi = "kimi",
     }
-    /// See [`super::Profile::tool_content_parts`].
+    /// Values of the flag [`super::Profile::tool_content_parts`].
     ToolContentParts {
-        /// Only strings.
+        /// Tool results are only strings.
         No = "no",
-        /// Arrays of text parts.
+        /// Tool results may be arrays of text parts.
         Text = "text",
-        /// Arrays of text and image parts.
+        /// Tool results may be arrays of text and image parts.
         Images = "images",
     }
-    /// See [`super::Profile::image_parts`].
+    /// Values of the flag [`super::Profile::image_parts`].
     ImageParts {
-        /// Data URIs and URLs.
+        /// Images as data URIs and as URLs.
         All = "all",
-        /// Data URIs only. A URL is rejected, unless `fetch_images` fetches it.
+        /// Images as data URIs only. A URL is rejected, unless `fetch_images` fetches it.
         Data = "data",
-        /// None: an image becomes a text that says so, or with `vision` a description.
+        /// No images: an image becomes a text that says that an image was left out, or with
+        /// `vision` a description.
         None = "none",
     }
-    /// See [`super::Profile::cache_breakpoints`].
+    /// Values of the flag [`super::Profile::cache_breakpoints`].
     CacheBreakpoints {
-        /// Nothing.
+        /// Cache breakpoints are left out.
         None = "none",
         /// `prompt_cache_breakpoint` (newer OpenAI models)
         PromptCacheBreakpoint = "prompt_cache_breakpoint",
@@ -119,72 +120,72 @@ word_enum! {
         /// (OpenRouter, LiteLLM, and gateways for Claude and Gemini)
         CacheControl = "cache_control",
     }
-    /// See [`super::Profile::mid_system`].
+    /// Values of the flag [`super::Profile::mid_system`].
     MidSystem {
-        /// At the end of the last tool result before it where nobody else speaks in that turn,
-        /// since many templates forget what the model thought before a `user` message; else a text
-        /// part of the user turn before it.
+        /// The system message goes to the end of the last tool result before it where nobody else
+        /// speaks in that turn, since many templates forget what the model thought before a `user`
+        /// message. Else it becomes a text part of the user turn before it.
         AsUser = "as_user",
-        /// A `system` message where it stands.
+        /// The system message stays at its place.
         InPlace = "in_place",
-        /// A part of the system prompt.
+        /// The system message becomes a part of the system prompt.
         MergeToTop = "merge_to_top",
     }
-    /// See [`super::Profile::system_role`].
+    /// Values of the flag [`super::Profile::system_role`].
     SystemRole {
         /// `system`
         System = "system",
         /// `developer`
         Developer = "developer",
-        /// No such role: before the text of the first user message.
+        /// The system prompt goes before the text of the first user message.
         User = "user",
     }
-    /// See [`super::Profile::text_after_tool_results`].
+    /// Values of the flag [`super::Profile::text_after_tool_results`].
     TextAfterToolResults {
-        /// A `user` message after the `tool` messages.
+        /// The user's text becomes a `user` message after the `tool` messages.
         UserMessage = "user_message",
-        /// At the end of the last `tool` message.
+        /// The user's text goes to the end of the last `tool` message.
         MergeIntoLastTool = "merge_into_last_tool",
     }
-    /// See [`super::Profile::user_id`].
+    /// Values of the flag [`super::Profile::user_id`].
     UserId {
-        /// SHA-256 in `user`.
+        /// SHA-256 of the user's id in `user`.
         User = "user",
-        /// SHA-256 in `safety_identifier` (OpenAI).
+        /// SHA-256 of the user's id in `safety_identifier` (OpenAI).
         SafetyIdentifier = "safety_identifier",
-        /// Left out.
+        /// The user's id is left out.
         Drop = "drop",
     }
-    /// See [`super::Profile::empty_assistant_content`].
+    /// Values of the flag [`super::Profile::empty_assistant_content`].
     EmptyAssistantContent {
         /// `null`
         Null = "null",
         /// `""`
         Empty = "empty",
-        /// No field.
+        /// The message has no field for content.
         Absent = "absent",
     }
-    /// See [`super::Profile::prefill`].
+    /// Values of the flag [`super::Profile::prefill`].
     Prefill {
-        /// Sent as the last message.
+        /// The prefill is sent as the last message.
         Send = "send",
-        /// Sent as the last message with `prefix: true` (Mistral, DeepSeek's beta).
+        /// The prefill is sent as the last message with `prefix: true` (Mistral, DeepSeek's beta).
         Prefix = "prefix",
-        /// Sent as the last message with `continue_final_message: true` and
+        /// The prefill is sent as the last message with `continue_final_message: true` and
         /// `add_generation_prompt: false`, without which vLLM ends that message and SGLang gives it
         /// to the user.
         Continue = "continue",
-        /// Refused with the real API's message.
+        /// The request is refused with the real API's message.
         Reject = "reject",
     }
-    /// See [`super::Profile::server_history`].
+    /// Values of the flag [`super::Profile::server_history`].
     ServerHistory {
-        /// As text of the assistant.
+        /// Server tool calls become text of the assistant.
         Text = "text",
-        /// Left out.
+        /// Server tool calls are left out.
         Drop = "drop",
     }
-    /// See [`super::Profile::tool_choice_any`].
+    /// Values of the flag [`super::Profile::tool_choice_any`].
     ToolChoiceAny {
         /// `"required"`
         Required = "required",
@@ -193,132 +194,137 @@ word_enum! {
         /// `"auto"`, with a warning.
         Auto = "auto",
     }
-    /// See [`super::Profile::tool_choice_named`].
+    /// Values of the flag [`super::Profile::tool_choice_named`].
     ToolChoiceNamed {
         /// `{"type": "function", …}`
         Function = "function",
-        /// Only that tool is sent, and the word for `any`.
+        /// Only the forced tool is sent, with the value for `any`.
         OnlyTool = "only_tool",
     }
-    /// See [`super::Profile::tool_choice_none`].
+    /// Values of the flag [`super::Profile::tool_choice_none`].
     ToolChoiceNone {
         /// `"none"`
         None = "none",
         /// The tools are left out, unless the history has tool calls.
         OmitTools = "omit_tools",
     }
-    /// See [`super::Profile::tool_schema`].
+    /// Values of the flag [`super::Profile::tool_schema`].
     ToolSchema {
-        /// Copied byte for byte, unless an array has no `items`, a schema is `true` or `false`
-        /// (sent as `{}`: Ollama and Fireworks refuse those), a pattern has what some engines
-        /// refuse (`\p{…}`, `\0`, `(?=…)`, `(?!…)`, `(?<…)`, or a `[` inside of brackets), or it is
-        /// of an old draft (`items` that is a list, a `required` or `exclusiveMinimum` that is a
-        /// boolean). OpenAI or DeepSeek refuse each of them. Nor does OpenAI take `anyOf`, `oneOf`,
-        /// `allOf` or `not` in the root: the properties of all branches are offered. In all
-        /// dialects a `$ref` that leads nowhere is left out, and one to a definition further down
-        /// leads to the root, where that is put. In all dialects, what no draft allows is mended at
-        /// any depth: PHP's `"properties": []`, a property that is a word or a number (`{}`), types
-        /// such as `STRING` (`string`) and `any` (left out), a `description` that is no text. A
-        /// branch or a property that allows nothing (`{"not": {}}`) is left out.
+        /// The schema is copied byte for byte, unless an array has no `items`, a schema is `true`
+        /// or `false` (sent as `{}`: Ollama and Fireworks refuse those), a pattern has what some
+        /// engines refuse (`\p{…}`, `\0`, `(?=…)`, `(?!…)`, `(?<…)`, or a `[` inside of brackets),
+        /// or the schema is of an old draft (`items` that is a list, a `required` or
+        /// `exclusiveMinimum` that is a boolean). OpenAI or DeepSeek refuse each of them. Nor does
+        /// OpenAI take `anyOf`, `oneOf`, `allOf` or `not` in the root: the properties of all
+        /// branches are offered. In all dialects a `$ref` that leads nowhere is left out, and a
+        /// `$ref` to a definition further down leads to the root, where that definition is put. In
+        /// all dialects, what no draft allows is mended at any depth: PHP's `"properties": []`, a
+        /// property that is a word or a number (`{}`), types such as `STRING` (`string`) and `any`
+        /// (left out), a `description` that is no text. A branch or a property that allows nothing
+        /// (`{"not": {}}`) is left out.
         Full = "full",
-        /// Without `$id`, `$schema`, `strict` and `additionalProperties: false`.
+        /// The schema is sent without `$id`, `$schema`, `strict` and `additionalProperties: false`.
         Mistral = "mistral",
-        /// The subset of Gemini's endpoint. Calls in the history that it did not sign say so
-        /// (`skip_thought_signature_validator`). A tool's name that begins with a digit or `-` is
-        /// prefixed.
+        /// The subset of JSON Schema that Gemini's endpoint takes. Calls in the history that Gemini
+        /// did not sign are marked (`skip_thought_signature_validator`). A tool's name that begins
+        /// with a digit or `-` is prefixed.
         Gemini = "gemini",
         /// The flavour that Kimi insists on ("moonshot flavored json schema"). A tool's name that
         /// does not begin with a letter is prefixed. The schema of an output
         /// (`output_config.format`) is written in this flavour, too. A property that is called
-        /// `required`, `anyOf`, `$ref`, `$defs` or `additionalProperties` is told in the
+        /// `required`, `anyOf`, `$ref`, `$defs` or `additionalProperties` is described in the
         /// description, under its own name. Several types beside other keywords become `anyOf`;
         /// values that are not of the type, and more than 1,000 values, are left out. Properties
         /// are at most 30 deep, 3,000 in all, and have 120,000 bytes: a schema with more is cut at
-        /// 10 levels or less, and its definitions refer to none but themselves. What requires
-        /// itself without end requires less.
+        /// 10 levels or less, and its definitions refer to none but themselves. A schema that
+        /// requires itself without end requires less.
         Kimi = "kimi",
-        /// Without `pattern`, lengths and counts of 2000 and more, and references that are no path,
-        /// for which it builds no grammar; with the properties of all branches where a choice
-        /// stands beside `properties`, of which it would see the choice alone. What may be any
-        /// value names all types, because `{}` is any object to it. The schema of an output
-        /// (`output_config.format`) is written in the same way.
+        /// The schema is sent without `pattern`, lengths and counts of 2000 and more, and
+        /// references that are no path, for which llama.cpp builds no grammar. Where a choice
+        /// stands beside `properties`, the properties of all branches are sent, because llama.cpp
+        /// would see the choice alone. A schema for any value names all types, because `{}` is any
+        /// object to llama.cpp. The schema of an output (`output_config.format`) is written in the
+        /// same way.
         LlamaCpp = "llama.cpp",
-        /// As `full`, with definitions in place of `$ref`, `anyOf` in place of `oneOf` and `enum`
-        /// in place of `const`, which it leaves out of what the model sees. Definitions take four
-        /// times the bytes of a schema or 16 KiB, and are followed six deep.
+        /// Like `full`, with definitions in place of `$ref`, `anyOf` in place of `oneOf` and `enum`
+        /// in place of `const`, because Ollama does not write `$ref`, `oneOf` and `const` for the
+        /// model. Definitions take four times the bytes of a schema or 16 KiB, and are followed six
+        /// deep.
         Ollama = "ollama",
     }
-    /// See [`super::Profile::strict_schemas`].
+    /// Values of the flag [`super::Profile::strict_schemas`].
     StrictSchemas {
-        /// Those that OpenAI's strict mode takes. With any other, OpenAI refuses the request.
+        /// Schemas that OpenAI's strict mode takes. With any other schema, OpenAI refuses the
+        /// request.
         Openai = "openai",
-        /// All. vLLM and SGLang make a grammar of whatever a schema says.
+        /// Schemas of any kind: vLLM and SGLang make a grammar of any schema.
         Any = "any",
     }
-    /// See [`super::Profile::tokenizer`].
+    /// Values of the flag [`super::Profile::tokenizer`].
     Tokenizer {
-        /// Not at all: counts are estimates.
+        /// No endpoint counts tokens: counts are estimates.
         None = "none",
-        /// `POST /tokenize` with the messages and tools (vLLM). Exact, images too.
+        /// `POST /tokenize` with the messages and tools (vLLM). The count is exact, with images.
         Messages = "messages",
         /// `POST /tokenize` with all that a chat's prompt is made of: messages, tools,
-        /// `tool_choice` and effort (SGLang). Exact, as far as the text goes.
+        /// `tool_choice` and effort (SGLang). The count of texts is exact.
         Chat = "chat",
-        /// `POST /tokenize` with all text as `prompt` (an SGLang that takes no messages there). The
-        /// chat template is estimated.
+        /// `POST /tokenize` with all text as `prompt` (an SGLang whose `/tokenize` takes no
+        /// messages). The chat template is estimated.
         Prompt = "prompt",
-        /// `POST /tokenize` with all text as `content` (llama.cpp before its `input_tokens`). The
-        /// chat template is estimated.
+        /// `POST /tokenize` with all text as `content` (llama.cpp before it had `input_tokens`).
+        /// The chat template is estimated.
         Content = "content",
         /// `POST BASE_PATH/chat/completions/input_tokens` with the messages and tools (llama.cpp).
-        /// Exact, as far as the text goes. Where the upstream speaks Responses,
-        /// `POST BASE_PATH/responses/input_tokens` (OpenAI, llama.cpp).
+        /// The count of texts is exact. Where the upstream speaks Responses, `POST
+        /// BASE_PATH/responses/input_tokens` (OpenAI, llama.cpp).
         InputTokens = "input_tokens",
     }
-    /// See [`super::Profile::web_search`].
+    /// Values of the flag [`super::Profile::web_search`].
     WebSearch {
-        /// Left out with a warning, where there are other tools; else the request is rejected.
+        /// The search tool is left out with a warning, where there are other tools; else the
+        /// request is rejected.
         Drop = "drop",
-        /// Sent as `web_search_options`.
+        /// The search tool is sent as `web_search_options`.
         WebSearchOptions = "web_search_options",
-        /// The upstream's own search, where it speaks Responses.
+        /// The search tool becomes the upstream's own search, where it speaks Responses.
         Responses = "responses",
     }
-    /// See [`super::Profile::mcp`].
+    /// Values of the flag [`super::Profile::mcp`].
     Mcp {
         /// The request is rejected.
         Reject = "reject",
-        /// The upstream calls them without asking, where it speaks Responses.
+        /// The upstream calls the MCP servers without approval, where it speaks Responses.
         Mcp = "mcp",
     }
-    /// See [`super::Profile::reasoning_summary`].
+    /// Values of the flag [`super::Profile::reasoning_summary`].
     ReasoningSummary {
-        /// The most detailed that the model has.
+        /// The most detailed summary that the model has.
         Auto = "auto",
-        /// A short one.
+        /// A short summary of the reasoning.
         Concise = "concise",
-        /// A long one.
+        /// A long summary of the reasoning.
         Detailed = "detailed",
-        /// Never asked for.
+        /// No summary is requested.
         None = "none",
     }
-    /// See [`super::Profile::store_field`].
+    /// Values of the flag [`super::Profile::store_field`].
     StoreField {
         /// `store: false`
         False = "false",
-        /// Not at all.
+        /// The field `store` is left out.
         Omit = "omit",
     }
-    /// See [`super::Profile::tool_output_parts`].
+    /// Values of the flag [`super::Profile::tool_output_parts`].
     ToolOutputParts {
-        /// Images and files.
+        /// Images and files beside text.
         All = "all",
-        /// Images.
+        /// Images beside text.
         Images = "images",
-        /// Nothing: results are strings.
+        /// Text only: results are strings.
         Text = "text",
     }
-    /// See [`super::Profile::system_field`].
+    /// Values of the flag [`super::Profile::system_field`].
     SystemField {
         /// `instructions`
         Instructions = "instructions",
@@ -326,32 +332,33 @@ word_enum! {
         /// breakpoints.
         Developer = "developer",
     }
-    /// See [`super::Profile::length_status`].
+    /// Values of the flag [`super::Profile::length_status`].
     LengthStatus {
-        /// By the status `incomplete`.
+        /// The upstream reports the limit by the status `incomplete`.
         Reported = "reported",
-        /// By nothing: an answer that has as many tokens as were allowed reached the limit.
+        /// The upstream does not report the limit: an answer that has as many tokens as were
+        /// allowed reached the limit.
         Inferred = "inferred",
     }
-    /// See [`super::Profile::response_format`].
+    /// Values of the flag [`super::Profile::response_format`].
     ResponseFormat {
         /// `json_schema`
         JsonSchema = "json_schema",
         /// `json_object`, with the schema in the system prompt.
         JsonObject = "json_object",
-        /// Neither: rejected.
+        /// The upstream understands no structured output: the request is rejected.
         None = "none",
     }
-    /// See [`super::Profile::inference_geo`].
+    /// Values of the flag [`super::Profile::inference_geo`].
     InferenceGeo {
         /// The request is rejected.
         Reject = "reject",
-        /// Left out with a warning.
+        /// The member `inference_geo` is left out with a warning.
         Ignore = "ignore",
     }
-    /// See [`super::Profile::text_tool_calls`].
+    /// Values of the flag [`super::Profile::text_tool_calls`].
     TextToolCalls {
-        /// Text stays text.
+        /// Calls in text stay text.
         Off = "off",
         /// `<tool_call>{"name": …, "arguments": …}</tool_call>`
         Hermes = "hermes",
@@ -379,17 +386,17 @@ word_enum! {
         /// `<|python_start|>`, OLMo's `<function_calls>`
         Pythonic = "pythonic",
     }
-    /// See [`super::Profile::reasoning_only`].
+    /// Values of the flag [`super::Profile::reasoning_only`].
     ReasoningOnly {
-        /// It stays as it is.
+        /// The answer stays as it is.
         Keep = "keep",
-        /// The reasoning is said once more, as text. For servers whose parser takes the answer for
+        /// The reasoning is repeated as text, for servers whose parser takes the answer for
         /// reasoning.
         Text = "text",
     }
-    /// See [`super::Profile::response_model`].
+    /// Values of the flag [`super::Profile::response_model`].
     ResponseModel {
-        /// The name that the client asked for.
+        /// The name in the client's request.
         Request = "request",
         /// The name that the upstream reports.
         Upstream = "upstream",

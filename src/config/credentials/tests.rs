@@ -73,7 +73,7 @@ fn a_key_that_is_too_long_is_refused_at_the_start_with_its_length() {
     let expected = "configuration: upstreams.u.key.secret: expected a key of at most 32768 bytes, \
                     but found one of 40000";
     assert_eq!(error.unwrap_err().to_string(), expected);
-    // As an Entra token with groups is.
+    // Entra tokens with groups have this length.
     let long = "k".repeat(10_455);
     let read =
         Config::from_json(r#"{"upstreams":{"u":{"key":{"secret":"K"}}}}"#, |_| Some(long.clone()));

@@ -134,7 +134,7 @@ fn what_is_no_json_is_named_by_line_and_column() {
 
 #[test]
 fn secrets_are_found_and_never_printed() {
-    // The second is the former name.
+    // The member `secret` is the former name of `env`.
     for member in ["env", "secret"] {
         let document = format!(r#"{{"upstreams":{{"a":{{"key":{{"{member}":"KEY"}}}}}}}}"#);
         let config = config(&document).unwrap();
@@ -165,8 +165,7 @@ fn a_key_that_stands_in_the_document_is_never_quoted() {
     }
 }
 
-/// Returns the time in which a configuration with so many prefixes is read, its longest prefixes
-/// last.
+/// Returns the time in which a configuration with `count` prefixes is read, longest prefixes last.
 fn time_of_prefixes(count: usize) -> std::time::Duration {
     let entry = |number: usize| {
         let padding = "x".repeat(number.saturating_mul(50).div_euclid(count));
@@ -209,7 +208,7 @@ fn models_are_looked_up_by_name_then_prefix_then_star() {
         (upstream.name.clone(), model.to_owned())
     };
     assert_eq!(route("claude-x"), ("a".into(), "m1".into()));
-    // The mark of a longer context is the client's own.
+    // The suffix `[1m]`, a client's mark of a longer context, is ignored.
     assert_eq!(route("claude-x[1m]"), ("a".into(), "m1".into()));
     assert_eq!(route("gpt[1M][1m]"), ("a".into(), "gpt".into()));
     assert_eq!(route("[1m]"), ("a".into(), "[1m]".into()));

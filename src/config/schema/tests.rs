@@ -32,7 +32,7 @@ fn the_schema_names_every_key_that_is_read() {
     assert_eq!(schema["properties"]["request_bytes_max"]["default"], 32 << 20);
 }
 
-/// Each key of `fields` with its default and with each of its words, as JSON.
+/// Returns each key of `fields` with its default and with each of its words, as JSON.
 fn values(fields: &[Field]) -> Vec<String> {
     let mut found = Vec::new();
     for field in fields {
@@ -59,7 +59,7 @@ fn defaults_and_words_are_read_as_they_are_written() {
         assert!(read.is_ok() || value == r#"{"invalid_tool_call":"hold"}"#, "{value}: {read:?}");
     }
     for value in values(Profile::FIELDS) {
-        // Only such an upstream can be told to call MCP servers.
+        // Only an upstream that speaks Responses can call MCP servers.
         let protocol = if value == r#"{"mcp":"mcp"}"# { "responses" } else { "openai" };
         let text = format!(
             r#"{{"upstreams":{{"a":{{"protocol":"{protocol}","profile_overrides":{value}}}}}}}"#

@@ -152,7 +152,7 @@ fn names_that_take_turns_get_no_more_labels_than_there_may_be() {
         assert!(counters.models.waiting.len() <= MODELS_MAX);
     }
     assert_eq!(labels.len(), GIVEN_MAX + 1);
-    // What the host has removed makes room.
+    // Labels that the host has removed make place for new labels.
     let given_up: Vec<_> = counters.take_given_up().collect();
     assert!(given_up.contains(&("model", "m0".to_owned())), "{given_up:?}");
     assert_eq!(given_up.len(), GIVEN_MAX - MODELS_MAX);
@@ -178,7 +178,7 @@ fn names_follow_the_conventions_of_prometheus() {
         let name = metric.name;
         assert!(name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'), "{name}");
         assert_eq!(name.ends_with("_total"), metric.kind == MetricKind::Counter, "{name}");
-        // Envoy's tags are found by `label=`: none may be the end of another.
+        // Envoy finds its tags by `label=`, so no label may be the end of another label.
         for label in metric.labels {
             let others = METRICS.iter().flat_map(|(metric, _)| metric.labels);
             assert!(others.clone().all(|other| other == label || !other.ends_with(label)));

@@ -27,11 +27,11 @@ impl Profile {
     #[must_use]
     pub(crate) fn for_responses(self, name: &str) -> Self {
         let thinking_switch = match (self.thinking_switch, name) {
-            // The effort `none` is told to the chat template.
+            // llama.cpp and vLLM pass the effort `none` on to the chat template.
             (ThinkingSwitch::EffortNone, _) | (_, "llama.cpp" | "vllm") => {
                 ThinkingSwitch::EffortNone
             }
-            // The others are members of Chat Completions.
+            // Every other switch is a member of Chat Completions requests.
             _ => ThinkingSwitch::None,
         };
         let common = Self {
@@ -57,20 +57,21 @@ impl Profile {
                 web_search: WebSearch::Responses,
                 ..common
             },
-            // It has neither the endpoint that counts nor, everywhere, the search.
+            // Azure has no endpoint that counts tokens, and not everywhere a web search.
             "azure" => {
                 Self { message_phase: true, obfuscation: false, strict_tools: true, ..common }
             }
-            // xAI's package for the Vercel AI SDK, too, sends the system prompt only at the
-            // beginning, results as texts, and no bytes of documents.
+            // LM Studio, vLLM and SGLang take the system prompt only at the beginning, results as
+            // texts, and no bytes of documents. xAI's package for the Vercel AI SDK sends requests
+            // of the same form.
             "lmstudio" | "vllm" | "sglang" | "xai" => Self {
                 file_parts: false,
                 mid_system: MidSystem::AsUser,
                 tool_output_parts: ToolOutputParts::Text,
                 ..common
             },
-            // It makes Chat Completions of a request, so that it counts, and repeats a prefill, as
-            // it does there.
+            // llama.cpp makes Chat Completions of a request, so it counts tokens and repeats a
+            // prefill as it does in Chat Completions.
             "llama.cpp" => Self {
                 file_parts: false,
                 include_encrypted: false,
