@@ -357,6 +357,9 @@ fn same(reference: &[u8], whole: &Answer, cut: &Answer, how: &str) -> Result<(),
     if cut.head.status != whole.head.status {
         return Err(format!("{how}: status {} instead of {}", cut.head.status, whole.head.status));
     }
+    if cut.body == whole.body {
+        return Ok(());
+    }
     let body = without_pings(&cut.body);
     if body != reference {
         return Err(format!(
