@@ -1,5 +1,6 @@
 //! The commands that need no network.
 
+use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::process::{Command, Output, Stdio};
 
@@ -310,5 +311,42 @@ fn no_name_of_a_configuration_moves_the_cursor_or_turns_the_words() {
         let error = text(&output.stderr);
         assert!(error.contains("upstreams.a�[2J���b.url"), "{error:?}");
         assert!(!error.trim_end().contains(char::is_control), "{error:?}");
+    }
+}
+
+/// The flags that the help of a command lists.
+fn flags_of_help(command: &str) -> BTreeSet<String> {
+    let help = Command::new(env!("CARGO_BIN_EXE_creole")).args([command, "--help"]).output();
+    let help = String::from_utf8(help.unwrap().stdout).unwrap();
+    let flags = help.lines().filter_map(|line| {
+        let line = line.trim_start();
+        let line = line.split_once(", ").map_or(line, |(_, long)| long);
+        let name = line.strip_prefix("--")?.split([' ', '=']).next()?;
+        (name != "help").then(|| format!("--{name}"))
+    });
+    flags.collect()
+}
+
+/// The flags in the first column of the first table of flags behind a line of a page.
+fn flags_of_page(page: &str, line: &str) -> BTreeSet<String> {
+    let (_, behind) = page.split_once(line).unwrap_or_else(|| panic!("{line:?} is not there"));
+    let (_, table) = behind.split_once("| flag | meaning |\n").unwrap();
+    let rows = table.lines().take_while(|line| line.starts_with('|'));
+    let cells = rows.filter_map(|row| row.split(" | ").next());
+    let names = cells.flat_map(|cell| cell.split('`')).filter(|name| name.starts_with("--"));
+    names.map(|name| name.split(' ').next().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn the_page_lists_every_flag() {
+    let page = std::fs::read_to_string("../docs/gateway.md").unwrap();
+    for (command, line) in [
+        ("launch", "a vendor whose key is in the environment"),
+        ("check", "With `--config` each upstream is checked"),
+        ("serve", "### Flags of `creole serve`"),
+    ] {
+        let (listed, known) = (flags_of_page(&page, line), flags_of_help(command));
+        assert!(known.len() > 4, "{command}: {known:?}");
+        assert_eq!(listed, known, "the table of `creole {command}` in docs/gateway.md");
     }
 }
