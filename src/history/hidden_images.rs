@@ -43,6 +43,7 @@ const NAMES: [&str; 8] =
     ["type", "data", "mimeType", "text", "content", "isError", "annotations", "_meta"];
 
 /// Texts of tool results that are images, found in one request.
+#[derive(Default)]
 pub(crate) struct Hidden<'a>(Vec<InResult<'a>>);
 
 /// Texts of one tool result that are images.

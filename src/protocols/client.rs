@@ -1,8 +1,13 @@
 //! Client request in the Messages API: parsed, checked and routed to an upstream.
 
+use std::borrow::Cow;
+
 use crate::config::{Config, Upstream};
 use crate::error::Error;
+use crate::guards::loops::Note;
 use crate::headers::Header;
+use crate::history::hidden_images::Hidden;
+use crate::history::spoilt_inputs::{self, Lost};
 use crate::json;
 use crate::model::Request;
 use crate::model::safeguards::dangerous_tool_use;
@@ -33,6 +38,19 @@ pub(crate) enum Purpose {
     Count,
 }
 
+/// Texts that a parsed request borrows and that are not in the client's body. The caller of
+/// [`ClientRequest::read`] owns them.
+#[derive(Default)]
+pub(crate) struct RequestTexts<'a> {
+    /// Body without lone halves of surrogate pairs, if the client's body has any.
+    whole: String,
+    /// Name of the model without JSON escapes.
+    model: Cow<'a, str>,
+    lost: Vec<Lost>,
+    hidden: Hidden<'a>,
+    notes: Vec<Note>,
+}
+
 /// Valid request with its upstream and the upstream's model name.
 pub(crate) struct Routed<'a> {
     pub(crate) request: Request<'a>,
@@ -41,6 +59,10 @@ pub(crate) struct Routed<'a> {
     pub(crate) upstream: &'a Upstream,
     /// Model name sent to the upstream.
     pub(crate) model: &'a str,
+    /// Lost inputs of earlier calls, not yet put back.
+    pub(crate) lost: &'a [Lost],
+    /// Place for the guards' notes, which the request borrows.
+    pub(crate) notes: &'a mut Vec<Note>,
 }
 
 impl<'c> ClientRequest<'c> {
@@ -64,34 +86,41 @@ impl<'c> ClientRequest<'c> {
         self.config.judge().is_some() && safeguards.and_then(dangerous_tool_use).is_some()
     }
 
-    /// Parses and checks the request, and passes the result to `write`.
+    /// Parses, checks and routes the request, and shows images that are hidden in texts.
     ///
     /// # Errors
-    /// The request cannot be served, or `write` failed.
-    pub(crate) fn read<T>(
+    /// The request cannot be served.
+    pub(crate) fn read<'a>(
         &self,
         purpose: Purpose,
+        texts: &'a mut RequestTexts<'a>,
         warnings: &mut Warnings,
-        write: impl FnOnce(Routed<'_>, &mut Warnings) -> Result<T, Error>,
-    ) -> Result<T, Error> {
+    ) -> Result<Routed<'a>, Error>
+    where
+        'c: 'a,
+    {
+        let RequestTexts { whole, model, lost, hidden, notes } = texts;
         let before = warnings.clone();
-        let whole;
-        let (mut body, mut request) = (self.body, self.read_body(self.body, purpose, warnings)?);
+        let mut body = self.body;
+        let mut request = self.read_body(body, purpose, warnings)?;
         if request.has_halves {
             *warnings = before;
-            whole = surrogates::without_halves(body);
-            body = &whole;
+            *whole = surrogates::without_halves(body).into_owned();
+            body = whole;
             request = self.read_body(body, purpose, warnings)?;
         }
-        let name = request.model.decode();
         if request.safeguards.is_some() && !self.is_judged(request.safeguards) {
             // Clients that request verdicts accept answers without verdicts, so strict mode need
             // not refuse.
             warnings.add_named("dropped", "safeguards");
         }
-        let route = self.route_of(&name);
-        let (upstream, model) = check::request(&request, &name, route, self.headers, warnings)?;
-        write(Routed { request, body, upstream, model }, warnings)
+        *model = request.model.decode();
+        let route = self.route_of(model);
+        let (upstream, model) = check::request(&request, model, route, self.headers, warnings)?;
+        *lost = spoilt_inputs::find_lost(&request);
+        *hidden = Hidden::find(&request, &self.config.settings);
+        hidden.show(&mut request, warnings);
+        Ok(Routed { request, body, upstream, model, lost, notes })
     }
 
     fn read_body<'a>(
@@ -115,7 +144,8 @@ impl<'c> ClientRequest<'c> {
     /// Returns the error for a request without an upstream: the body is invalid, or the model has
     /// no upstream.
     pub(crate) fn refusal(&self, purpose: Purpose, warnings: &mut Warnings) -> Error {
-        let read = self.read(purpose, warnings, |_, _| Ok(()));
+        let mut texts = RequestTexts::default();
+        let read = self.read(purpose, &mut texts, warnings);
         debug_assert!(read.is_err(), "a request that has an upstream is not refused");
         read.err().unwrap_or_else(|| Error::invalid("The request body cannot be read"))
     }

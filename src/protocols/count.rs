@@ -3,14 +3,13 @@
 use crate::carry::marks::Marks;
 use crate::config::Upstream;
 use crate::error::Error;
-use crate::history::hidden_images::Hidden;
 use crate::history::{History, Recipient};
 use crate::json::{Reader, Writer};
 use crate::model::turn::Turn;
 use crate::model::{Block, Request};
 use crate::observe::warning::Warnings;
 use crate::protocols::clearing;
-use crate::protocols::client::{ClientRequest, Purpose, Routed};
+use crate::protocols::client::{ClientRequest, Purpose, RequestTexts, Routed};
 use crate::protocols::decide::schema_in_words;
 use crate::tokens::counted::TokenCount;
 use crate::tokens::{self, Count};
@@ -22,18 +21,15 @@ pub(super) fn estimate(
     add_reasoning: impl FnOnce(&mut Request<'_>, &Upstream, &Marks, &mut Count<'static>),
 ) -> Result<TokenCount, Error> {
     let mut warnings = Warnings::new(client.config.settings.strict);
-    client.read(Purpose::Count, &mut warnings, |routed, warnings| {
-        let Routed { request, upstream, model, .. } = routed;
-        let hidden = Hidden::find(&request, &client.config.settings);
-        let mut request = request;
-        hidden.show(&mut request, warnings);
-        let marks = Marks::new(client.config, upstream, model);
-        let cleared = clearing::clear(&mut request, &upstream.profile);
-        let mut estimated = tokens::estimate_carefully(&request);
-        estimated.add(schema_in_words(&request, &upstream.profile).unwrap_or_default());
-        add_reasoning(&mut request, upstream, &marks, &mut estimated);
-        Ok(TokenCount::new(estimated.sum(), cleared))
-    })
+    let mut texts = RequestTexts::default();
+    let read = client.read(Purpose::Count, &mut texts, &mut warnings)?;
+    let Routed { mut request, upstream, model, .. } = read;
+    let marks = Marks::new(client.config, upstream, model);
+    let cleared = clearing::clear(&mut request, &upstream.profile);
+    let mut estimated = tokens::estimate_carefully(&request);
+    estimated.add(schema_in_words(&request, &upstream.profile).unwrap_or_default());
+    add_reasoning(&mut request, upstream, &marks, &mut estimated);
+    Ok(TokenCount::new(estimated.sum(), cleared))
 }
 
 /// Copies the members of an object that `names` lists.

@@ -20,9 +20,8 @@ use crate::error::Error;
 use crate::guards::loops::{self, Guarded, Note};
 use crate::headers::{Header, is_of_claude_code};
 use crate::history::clearing::clear;
-use crate::history::hidden_images::Hidden;
 use crate::history::thinking::is_required;
-use crate::history::{History, Recipient, attached, pairs, spoilt_inputs};
+use crate::history::{History, Recipient, attached, pairs};
 use crate::model::context_management::Cleared;
 use crate::model::request_context::{
     AnswerLimits, Display, Refusable, RequestContext, ThinkingContext, Withheld,
@@ -38,75 +37,107 @@ use crate::tokens;
 use crate::tools::{ToolRequest, ToolSet};
 use crate::upstream_error::refused::Refused;
 
+/// Decision on how a request is answered.
+pub(crate) enum Decision<'a> {
+    /// Answer by an upstream, to which the request is written.
+    Write(Box<Decided<'a>>),
+    /// Answer made by Creole.
+    Answer(Translated),
+}
+
 /// Request with all decisions made, ready to be written in an upstream's protocol.
-pub(crate) struct Decided<'d, 'a> {
+pub(crate) struct Decided<'a> {
     /// Client's request, without the parts that the other members hold.
     pub(crate) request: Request<'a>,
     /// Body of the client's request, for the paths in errors.
     pub(crate) body: &'a str,
     /// Headers of the client that are kept for the upstream.
-    pub(crate) headers: &'d [Header],
+    pub(crate) headers: &'a [Header],
+    pub(crate) upstream: &'a Upstream,
     /// Profile of the upstream, without the features that the upstream refused.
-    pub(crate) profile: &'d Profile,
+    pub(crate) profile: Cow<'a, Profile>,
     /// Model name sent to the upstream.
-    pub(crate) model: &'d str,
+    pub(crate) model: &'a str,
     pub(crate) system: SystemPrompt<'a>,
     pub(crate) turns: Vec<Turn<'a>>,
     pub(crate) tools: ToolSet<'a>,
     pub(crate) effective: Effective,
+    /// Facts about the request that are needed to read the answer.
+    pub(crate) context: Box<RequestContext>,
 }
 
-/// Makes the decisions on a request, without the parts that the upstream refused, and calls `write`
-/// for the bytes.
+/// Makes the decisions on a request, without the parts that the upstream refused.
 ///
 /// # Errors
 /// The request cannot be served.
-pub(crate) fn decide(
-    client: &ClientRequest<'_>,
+pub(crate) fn decide<'a>(
+    client: &ClientRequest<'a>,
+    read: Routed<'a>,
     purpose: Purpose,
     refused: &[Refused],
     warnings: &mut Warnings,
-    write: impl FnOnce(Decided<'_, '_>, &mut RequestContext, &mut Warnings) -> Result<Vec<u8>, Error>,
-) -> Result<Translated, Error> {
-    client.read(purpose, warnings, |routed, warnings| {
-        let Routed { request, body, upstream, model } = routed;
-        let lost = spoilt_inputs::find_lost(&request);
-        let hidden = Hidden::find(&request, &client.config.settings);
-        let mut request = request;
-        hidden.show(&mut request, warnings);
-        lost.iter().for_each(|lost| lost.put_back(&mut request));
-        if request.thinking.is_none()
-            && request.effort.is_some()
-            && is_of_claude_code(client.headers)
-        {
-            // Claude Code omits `thinking` to turn thinking off for a model whose name it does not
-            // know.
-            request.thinking = Some(Thinking { mode: ThinkingMode::Disabled, omitted: false });
+) -> Result<Decision<'a>, Error> {
+    let Routed { mut request, body, upstream, model, lost, notes } = read;
+    lost.iter().for_each(|lost| lost.put_back(&mut request));
+    if request.thinking.is_none() && request.effort.is_some() && is_of_claude_code(client.headers) {
+        // Claude Code omits `thinking` to turn thinking off for a model whose name it does not
+        // know.
+        request.thinking = Some(Thinking { mode: ThinkingMode::Disabled, omitted: false });
+    }
+    let mut profile = Cow::Borrowed(&upstream.profile);
+    let cleared = clearing::mark(&mut request, &profile);
+    let uncleared = tokens::estimate(&request);
+    let input_tokens = uncleared.saturating_sub(cleared.map_or(0, |it| it.tool_tokens));
+    for refused in refused {
+        refused.narrow(profile.to_mut(), || input_tokens, warnings)?;
+    }
+    let (window, local) = match purpose {
+        Purpose::Answer => (
+            sizes::fit(client, &request, input_tokens, &mut profile, warnings),
+            local::answer(client, &request, warnings),
+        ),
+        Purpose::Count => (0, None),
+    };
+    let found = WindowFacts { window, input_tokens, cleared };
+    let target = Target { client, upstream, profile: &profile, model, found };
+    let plan = target.plan(&mut request, body, warnings)?;
+    let Plan { mut history, tools, effective, end, mut context, .. } = plan;
+    *notes = plan.notes;
+    let end = end.map(|text| Local { text, stop_reason: StopReason::EndTurn });
+    if let Some(Local { text, stop_reason }) = local.or(end) {
+        return Ok(Decision::Answer(Translated::Answer { context, text, stop_reason }));
+    }
+    let mut turns = std::mem::take(&mut history.turns);
+    if cleared.is_some() {
+        clear(&mut turns);
+    }
+    loops::annotate(&mut turns, notes);
+    for refused in refused {
+        match refused {
+            Refused::Calls(refusal) => {
+                turns = loops::without_refused(turns, &tools, &profile, refusal);
+            }
+            Refused::Streaming(stream) if request.stream == *stream => {
+                request.stream = !stream;
+                context.upstream_stream = request.stream;
+            }
+            _ => {}
         }
-        let mut profile = Cow::Borrowed(&upstream.profile);
-        let cleared = clearing::mark(&mut request, &profile);
-        let uncleared = tokens::estimate(&request);
-        let input_tokens = uncleared.saturating_sub(cleared.map_or(0, |it| it.tool_tokens));
-        for refused in refused {
-            refused.narrow(profile.to_mut(), || input_tokens, warnings)?;
-        }
-        let window = match purpose {
-            Purpose::Answer => sizes::fit(client, &request, input_tokens, &mut profile, warnings),
-            Purpose::Count => 0,
-        };
-        let local = match purpose {
-            Purpose::Answer => local::answer(client, &request, warnings),
-            Purpose::Count => None,
-        };
-        let profile = &profile;
-        let found = WindowFacts { window, input_tokens, cleared };
-        let target = Target { client, upstream, profile, model, refused, found };
-        if let Some(Local { text, stop_reason }) = local {
-            let Plan { context, .. } = target.plan(&mut request, body, warnings)?;
-            return Ok(Translated::Answer { context, text, stop_reason });
-        }
-        target.translate(request, body, warnings, write)
-    })
+    }
+    let system = system_prompt(&mut request, &mut history, &profile);
+    Ok(Decision::Write(Box::new(Decided {
+        request,
+        body,
+        headers: client.headers,
+        upstream,
+        profile,
+        model,
+        system,
+        turns,
+        tools,
+        effective,
+        context,
+    })))
 }
 
 /// Upstream and model of a request, and the facts found in the request.
@@ -119,7 +150,6 @@ struct Target<'t> {
     profile: &'t Profile,
     /// Model name sent to the upstream.
     model: &'t str,
-    refused: &'t [Refused],
     found: WindowFacts,
 }
 
@@ -146,58 +176,6 @@ struct Plan<'a> {
 }
 
 impl Target<'_> {
-    /// Writes a request for the upstream, or returns an answer if a guard ends the conversation.
-    fn translate<'a>(
-        self,
-        mut request: Request<'a>,
-        body: &'a str,
-        warnings: &mut Warnings,
-        write: impl FnOnce(
-            Decided<'_, '_>,
-            &mut RequestContext,
-            &mut Warnings,
-        ) -> Result<Vec<u8>, Error>,
-    ) -> Result<Translated, Error> {
-        let Plan { mut history, tools, effective, notes, end, mut context } =
-            self.plan(&mut request, body, warnings)?;
-        if let Some(text) = end {
-            return Ok(Translated::Answer { context, text, stop_reason: StopReason::EndTurn });
-        }
-        let profile = self.profile;
-        let mut turns = std::mem::take(&mut history.turns);
-        if self.found.cleared.is_some() {
-            clear(&mut turns);
-        }
-        loops::annotate(&mut turns, &notes);
-        for refused in self.refused {
-            match refused {
-                Refused::Calls(refusal) => {
-                    turns = loops::without_refused(turns, &tools, profile, refusal);
-                }
-                Refused::Streaming(stream) if request.stream == *stream => {
-                    request.stream = !stream;
-                    context.upstream_stream = request.stream;
-                }
-                _ => {}
-            }
-        }
-        let is_for_cache = request.max_tokens == Some(0);
-        let (model, headers) = (self.model, self.client.headers);
-        let system = system_prompt(&mut request, &mut history, profile);
-        let decided =
-            Decided { request, body, headers, profile, model, system, turns, tools, effective };
-        let body = write(decided, &mut context, warnings)?;
-
-        if is_for_cache {
-            // Requests with `max_tokens` 0 only fill a prompt cache at Anthropic, so no upstream
-            // reads the prompt.
-            context.input_tokens = 0;
-            let text = String::new();
-            return Ok(Translated::Answer { context, text, stop_reason: StopReason::MaxTokens });
-        }
-        Ok(Translated::Send { upstream: self.upstream.name.clone(), body, context })
-    }
-
     /// Makes the decisions on a request, before anything is inserted into its turns.
     fn plan<'a>(
         self,
@@ -205,7 +183,7 @@ impl Target<'_> {
         body: &'a str,
         warnings: &mut Warnings,
     ) -> Result<Plan<'a>, Error> {
-        let Self { client, upstream, profile, model, found, .. } = self;
+        let Self { client, upstream, profile, model, found } = self;
         let WindowFacts { window, input_tokens, cleared } = found;
         let config = client.config;
         let mut counts = tokens::counts(request);

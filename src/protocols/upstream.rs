@@ -6,6 +6,7 @@ use crate::answer::AnswerReader;
 use crate::config::{Key, Settings, Upstream};
 use crate::error::Error;
 use crate::headers::{self, Header};
+use crate::model::Request;
 use crate::model::request_context::RequestContext;
 use crate::observe::warning::Warnings;
 use crate::tokens::counted::TokenCount;
@@ -105,6 +106,25 @@ pub enum Translated {
         /// Value of `stop_reason` in the answer.
         stop_reason: StopReason,
     },
+}
+
+impl Translated {
+    /// Returns a request whose body is written. Requests with `max_tokens` 0 only fill a prompt
+    /// cache at Anthropic, so they are answered without an upstream.
+    pub(crate) fn written(
+        request: &Request<'_>,
+        upstream: &Upstream,
+        body: Vec<u8>,
+        mut context: Box<RequestContext>,
+    ) -> Self {
+        if request.max_tokens == Some(0) {
+            // No upstream reads the prompt.
+            context.input_tokens = 0;
+            let text = String::new();
+            return Self::Answer { context, text, stop_reason: StopReason::MaxTokens };
+        }
+        Self::Send { upstream: upstream.name.clone(), body, context }
+    }
 }
 
 /// Request that makes an upstream count tokens.

@@ -11,17 +11,15 @@ use crate::carry::marks::Marks;
 use crate::config::Upstream;
 use crate::error::Error;
 use crate::history::Recipient;
-use crate::history::hidden_images::Hidden;
 use crate::json::{self, Writer};
 use crate::model::Request;
 use crate::model::request_context::RequestContext;
 use crate::observe::warning::Warnings;
 use crate::profile::{Profile, Tokenizer};
 use crate::protocols::clearing;
-use crate::protocols::client::{ClientRequest, Purpose};
+use crate::protocols::client::{ClientRequest, Purpose, RequestTexts, Routed};
 use crate::protocols::count;
 use crate::protocols::upstream::{CountRequest, Translated};
-use crate::text::surrogates;
 use crate::tokens;
 use crate::tokens::counted::TokenCount;
 
@@ -68,11 +66,9 @@ pub(super) fn estimate(client: &ClientRequest<'_>) -> Result<TokenCount, Error> 
 
 /// Writes the token-counting request for the upstream that serves the request's model.
 pub(super) fn write_count(client: &ClientRequest<'_>) -> Option<CountRequest> {
-    let body = surrogates::without_halves(client.body);
-    let client = ClientRequest { body: &body, ..*client };
     // The client asks for a number: warnings go with the answer of the request itself.
     let mut warnings = Warnings::new(false);
-    let translated = write_request(&client, Purpose::Count, &[], &mut warnings).ok()?;
+    let translated = write_request(client, Purpose::Count, &[], &mut warnings).ok()?;
     // What a guard answers goes to no upstream, which could count it.
     let Translated::Send { upstream, body: translated, mut context } = translated else {
         return None;
@@ -96,7 +92,7 @@ pub(super) fn write_count(client: &ClientRequest<'_>) -> Option<CountRequest> {
             }
         }
         Tokenizer::Prompt | Tokenizer::Content => {
-            let (text, estimated) = text_of(&client, profile, &context, &mut warnings)?;
+            let (text, estimated) = text_of(client, profile, &context, &mut warnings)?;
             beside = estimated;
             if profile.tokenizer == Tokenizer::Prompt {
                 count::copy(translated, &["model"], &mut json)?;
@@ -118,10 +114,8 @@ fn text_of(
     context: &RequestContext,
     warnings: &mut Warnings,
 ) -> Option<(String, u64)> {
-    let request = Request::read(client.body, warnings).ok()?;
-    let hidden = Hidden::find(&request, &client.config.settings);
-    let mut request = request;
-    hidden.show(&mut request, warnings);
+    let mut texts = RequestTexts::default();
+    let Routed { mut request, .. } = client.read(Purpose::Count, &mut texts, warnings).ok()?;
     clearing::clear(&mut request, profile);
     let (mut text, estimated) = tokens::text(&request);
     let marks = Marks {

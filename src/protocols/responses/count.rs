@@ -11,7 +11,6 @@ use crate::profile::Tokenizer;
 use crate::protocols::client::{ClientRequest, Purpose};
 use crate::protocols::count;
 use crate::protocols::upstream::{CountRequest, Translated};
-use crate::text::surrogates;
 use crate::tokens::counted::TokenCount;
 
 /// Members of a Responses request that the token-counting endpoint accepts.
@@ -50,11 +49,9 @@ pub(super) fn estimate(client: &ClientRequest<'_>) -> Result<TokenCount, Error> 
 /// Writes the request for the token-counting endpoint of the upstream that serves the request's
 /// model.
 pub(super) fn write_count(client: &ClientRequest<'_>) -> Option<CountRequest> {
-    let body = surrogates::without_halves(client.body);
-    let client = ClientRequest { body: &body, ..*client };
     // The client asks for a number: warnings go with the answer of the request itself.
     let mut warnings = Warnings::new(false);
-    let translated = write_request(&client, Purpose::Count, &[], &mut warnings).ok()?;
+    let translated = write_request(client, Purpose::Count, &[], &mut warnings).ok()?;
     // What a guard answers goes to no upstream, which could count it.
     let Translated::Send { upstream, body: translated, mut context } = translated else {
         return None;

@@ -10,7 +10,7 @@ use crate::model::event::{CallStart, Event, Stop};
 use crate::model::request_context::{Refusable, RequestContext};
 use crate::model::{Block, Request};
 use crate::observe::warning::Warnings;
-use crate::protocols::client::{ClientRequest, Purpose};
+use crate::protocols::client::{ClientRequest, Purpose, RequestTexts};
 use crate::protocols::{CountRequest, Refused, TokenCount, Translated, UpstreamProtocol};
 
 /// Upstreams that speak lines.
@@ -27,23 +27,23 @@ impl UpstreamProtocol for Lines {
         refused: &[Refused],
         warnings: &mut Warnings,
     ) -> Result<Translated, Error> {
-        client.read(Purpose::Answer, warnings, |routed, _| {
-            let request = &routed.request;
-            let mut body = String::new();
-            let is_cold = refused.contains(&Refused::Parameter(Parameter::Sampling));
-            if let Some(warmth) = request.temperature.filter(|_| !is_cold) {
-                body.push_str(&format!("WARM {warmth}\n"));
-            }
-            body.push_str(&format!("ASK {}\n", question(request)));
-            let context = Box::new(RequestContext {
-                model: request.model.decode().into_owned(),
-                stream: request.stream,
-                refusable: Refusable { sampling: true, ..Refusable::default() },
-                ..RequestContext::default()
-            });
-            let upstream = routed.upstream.name.clone();
-            Ok(Translated::Send { upstream, body: body.into_bytes(), context })
-        })
+        let mut texts = RequestTexts::default();
+        let routed = client.read(Purpose::Answer, &mut texts, warnings)?;
+        let request = &routed.request;
+        let mut body = String::new();
+        let is_cold = refused.contains(&Refused::Parameter(Parameter::Sampling));
+        if let Some(warmth) = request.temperature.filter(|_| !is_cold) {
+            body.push_str(&format!("WARM {warmth}\n"));
+        }
+        body.push_str(&format!("ASK {}\n", question(request)));
+        let context = Box::new(RequestContext {
+            model: request.model.decode().into_owned(),
+            stream: request.stream,
+            refusable: Refusable { sampling: true, ..Refusable::default() },
+            ..RequestContext::default()
+        });
+        let upstream = routed.upstream.name.clone();
+        Ok(Translated::Send { upstream, body: body.into_bytes(), context })
     }
 
     fn may_refuse(&self, refused: &Refused, _context: &RequestContext) -> bool {

@@ -12,12 +12,11 @@ pub(crate) mod user;
 use crate::error::Error;
 use crate::json::Writer;
 use crate::model::Block;
-use crate::model::request_context::RequestContext;
 use crate::model::turn::Turn;
 use crate::observe::warning::Warnings;
 use crate::profile::Prefill;
-use crate::protocols::client::{ClientRequest, Purpose};
-use crate::protocols::decide::{Decided, decide, is_prefilled};
+use crate::protocols::client::{ClientRequest, Purpose, RequestTexts};
+use crate::protocols::decide::{Decided, Decision, decide, is_prefilled};
 use crate::protocols::upstream::Translated;
 use crate::protocols::words::Words;
 use crate::tokens;
@@ -31,20 +30,22 @@ pub(crate) fn write_request(
     refused: &[Refused],
     warnings: &mut Warnings,
 ) -> Result<Translated, Error> {
-    decide(client, purpose, refused, warnings, translate)
+    let mut texts = RequestTexts::default();
+    let read = client.read(purpose, &mut texts, warnings)?;
+    match decide(client, read, purpose, refused, warnings)? {
+        Decision::Write(decided) => write(*decided, warnings),
+        Decision::Answer(answer) => Ok(answer),
+    }
 }
 
-fn translate(
-    decided: Decided<'_, '_>,
-    context: &mut RequestContext,
-    warnings: &mut Warnings,
-) -> Result<Vec<u8>, Error> {
-    let Decided { request, body, headers, profile, model, system, mut turns, tools, effective } =
+fn write(decided: Decided<'_>, warnings: &mut Warnings) -> Result<Translated, Error> {
+    let Decided { request, body, upstream, profile, system, mut turns, tools, mut context, .. } =
         decided;
+    let profile = profile.as_ref();
     let continues = profile.prefill == Prefill::Continue && continues(&turns);
     let mut out = Vec::with_capacity(body.len().saturating_add(body.len() / 8));
     let mut json = Writer::new(&mut out);
-    json.begin_object().key("model").text(model);
+    json.begin_object().key("model").text(decided.model);
     let words = Words { profile, body, parts: &parts::PARTS };
     let schema_bytes = system.schema.map_or(0, str::len);
     let writer = MessageWriter::new(words, &tools, system, warnings);
@@ -58,9 +59,9 @@ fn translate(
     if continues {
         json.key("continue_final_message").bool(true).key("add_generation_prompt").bool(false);
     }
-    fields::write(&request, &effective, profile, headers, warnings, &mut json)?;
+    fields::write(&request, &decided.effective, profile, decided.headers, warnings, &mut json)?;
     json.end_object();
-    Ok(out)
+    Ok(Translated::written(&request, upstream, out, context))
 }
 
 /// Returns true if the last turn is a non-empty text of the assistant that the model must continue.

@@ -14,11 +14,10 @@ pub(super) use reasoning::{items_of, tokens_of};
 
 use crate::error::Error;
 use crate::json::Writer;
-use crate::model::request_context::RequestContext;
 use crate::observe::warning::Warnings;
 use crate::profile::SystemField;
-use crate::protocols::client::{ClientRequest, Purpose};
-use crate::protocols::decide::{Decided, decide};
+use crate::protocols::client::{ClientRequest, Purpose, RequestTexts};
+use crate::protocols::decide::{Decided, Decision, decide};
 use crate::protocols::upstream::Translated;
 use crate::protocols::words::{Words, push_system};
 use crate::tokens;
@@ -33,21 +32,24 @@ pub(super) fn write_request(
     refused: &[Refused],
     warnings: &mut Warnings,
 ) -> Result<Translated, Error> {
-    decide(client, purpose, refused, warnings, translate)
+    let mut texts = RequestTexts::default();
+    let read = client.read(purpose, &mut texts, warnings)?;
+    match decide(client, read, purpose, refused, warnings)? {
+        Decision::Write(decided) => write(*decided, warnings),
+        Decision::Answer(answer) => Ok(answer),
+    }
 }
 
-fn translate(
-    decided: Decided<'_, '_>,
-    context: &mut RequestContext,
-    warnings: &mut Warnings,
-) -> Result<Vec<u8>, Error> {
-    let Decided { request, body, headers, profile, model, system, mut turns, tools, effective } =
+fn write(decided: Decided<'_>, warnings: &mut Warnings) -> Result<Translated, Error> {
+    let Decided { request, body, upstream, profile, system, mut turns, tools, mut context, .. } =
         decided;
+    let profile = profile.as_ref();
     let mut out = Vec::with_capacity(body.len().saturating_add(body.len() / 8));
     let mut json = Writer::new(&mut out);
-    json.begin_object().key("model").text(model);
+    json.begin_object().key("model").text(decided.model);
+    let (effective, headers) = (decided.effective, decided.headers);
     let asked = Asked { request: &request, effective, headers, profile };
-    asked.write(context, warnings, &mut json)?;
+    asked.write(&mut context, warnings, &mut json)?;
     let schema_bytes = system.schema.map_or(0, str::len);
     if profile.system_field == SystemField::Instructions && !system.is_empty() {
         json.key("instructions").string(|out| push_system(out, &system));
@@ -61,5 +63,5 @@ fn translate(
     // What is sent beside what the estimate looked at.
     let more = tokens_of(reasoning_bytes).saturating_add(tokens::tokens_of(schema_bytes as u64));
     context.input_tokens = context.input_tokens.saturating_add(more);
-    Ok(out)
+    Ok(Translated::written(&request, upstream, out, context))
 }
