@@ -95,16 +95,19 @@ impl<'a> Reader<'a> {
 
     /// Enters an object; follow with [`Reader::next_key`] until it gives `None`.
     pub fn begin_object(&mut self) -> Result<(), Error> {
-        self.begin(ValueKind::Object)
+        self.begin(b'{', ValueKind::Object)
     }
 
     /// Enters an array; follow with [`Reader::next_element`] until it gives `false`.
     pub fn begin_array(&mut self) -> Result<(), Error> {
-        self.begin(ValueKind::Array)
+        self.begin(b'[', ValueKind::Array)
     }
 
-    fn begin(&mut self, kind: ValueKind) -> Result<(), Error> {
-        self.expect_kind(kind)?;
+    #[inline(always)]
+    fn begin(&mut self, open: u8, kind: ValueKind) -> Result<(), Error> {
+        if self.peek() != Some(open) {
+            self.expect_kind(kind)?;
+        }
         self.enter()
     }
 
