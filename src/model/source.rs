@@ -116,7 +116,11 @@ impl<'a> Source<'a, '_> {
             let key = key.decode();
             let start_of_value = self.retry_from();
             let known = match key.as_ref() {
-                "type" if tagged => self.ignore(ValueKind::String)?,
+                "type" if tagged => {
+                    self.expect(ValueKind::String)?;
+                    self.reader.string()?;
+                    true
+                }
                 key => match member(self, key) {
                     Err(error) => self.skip_unread(start_of_value, error)?,
                     Ok(known) => known,
