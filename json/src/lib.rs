@@ -19,6 +19,7 @@ pub use number::Number;
 pub use place::offset_in;
 pub use reader::{DEPTH_LIMIT, Reader};
 pub use rewrite::{replaced, rewrite_array, rewrite_object};
+pub use scan::find_pair;
 pub use text::{Str, hold_back, push_whole, trim_end_raw, trim_start_raw, unescape};
 pub use writer::{
     Raw, Writer, compact, compacted, escape, escape_compact, escaped, push_u64, quote, quoted,

@@ -173,6 +173,26 @@ fn find_far(bytes: &[u8], from: usize) -> usize {
     bytes.len().wrapping_sub(rest.len()).wrapping_add(special)
 }
 
+/// Returns the first position in `bytes` at which these two bytes follow each other.
+#[must_use]
+pub fn find_pair(bytes: &[u8], pair: [u8; 2]) -> Option<usize> {
+    let mut rest = bytes;
+    while let (Some(left), Some(right)) =
+        (rest.first_chunk(), rest.get(1..).and_then(<[u8]>::first_chunk))
+    {
+        let both = u8x16::new(*left).simd_eq(u8x16::splat(pair[0]))
+            & u8x16::new(*right).simd_eq(u8x16::splat(pair[1]));
+        let found = both.to_bitmask();
+        let before = bytes.len().saturating_sub(rest.len());
+        if found != 0 {
+            return Some(before.saturating_add(found.trailing_zeros() as usize));
+        }
+        rest = rest.get(BLOCK..).unwrap_or_default();
+    }
+    let at = rest.windows(2).position(|two| two == pair)?;
+    Some(bytes.len().saturating_sub(rest.len()).saturating_add(at))
+}
+
 fn is_special(byte: u8) -> bool {
     matches!(byte, b'"' | b'\\' | 0..0x20)
 }

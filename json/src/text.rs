@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use crate::scan::{code_point_escape, code_unit, is_short_escape};
+use crate::scan::{code_point_escape, code_unit, find_pair, is_short_escape};
 
 /// Inside of a JSON string: the bytes between the quotes, with escapes.
 ///
@@ -219,6 +219,10 @@ pub fn hold_back(raw: &str) -> usize {
 /// are.
 pub fn push_whole(out: &mut Vec<u8>, raw: &str) {
     let bytes = raw.as_bytes();
+    // Most texts have many escapes, but none that could be a surrogate.
+    if find_pair(bytes, *b"\\u").is_none() {
+        return out.extend_from_slice(bytes);
+    }
     let (mut copied, mut at) = (0usize, 0usize);
     while let Some(plain) = memchr::memchr(b'\\', bytes.get(at..).unwrap_or_default()) {
         let slash = at.saturating_add(plain);

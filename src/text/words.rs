@@ -3,8 +3,8 @@
 
 use std::borrow::Cow;
 
+use crate::json::find_pair;
 use memchr::memchr;
-use wide::u8x16;
 
 /// Byte order mark, which some clients and servers on Windows write before a text.
 pub const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -93,25 +93,6 @@ pub fn find(text: &str, word: &str) -> Option<usize> {
         }
         from = at.saturating_add(1);
     }
-}
-
-/// Returns the first position at which these two bytes follow each other.
-fn find_pair(bytes: &[u8], pair: [u8; 2]) -> Option<usize> {
-    let mut rest = bytes;
-    while let (Some(left), Some(right)) =
-        (rest.first_chunk(), rest.get(1..).and_then(<[u8]>::first_chunk))
-    {
-        let both = u8x16::new(*left).simd_eq(u8x16::splat(pair[0]))
-            & u8x16::new(*right).simd_eq(u8x16::splat(pair[1]));
-        let found = both.to_bitmask();
-        let before = bytes.len().saturating_sub(rest.len());
-        if found != 0 {
-            return Some(before.saturating_add(found.trailing_zeros() as usize));
-        }
-        rest = rest.get(16..).unwrap_or_default();
-    }
-    let at = rest.windows(2).position(|two| two == pair)?;
-    Some(bytes.len().saturating_sub(rest.len()).saturating_add(at))
 }
 
 /// Returns true if `text` contains `word`.
