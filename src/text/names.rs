@@ -1,20 +1,29 @@
 //! Map by name that keeps the order of insertion.
 //!
 //! Clients choose many of these names, so lookups must stay fast for hostile names too. A hash
-//! table would need a random seed, which is not available here; so the map is a tree. Ids of tools
-//! and names of metrics share prefixes, so names are compared by their hashes first, and byte by
-//! byte only if the hashes are equal.
+//! table would need a random seed, which is not available here; so the map is a tree. Most requests
+//! have few names, and for these a list is faster: the tree has only the names that come after the
+//! first ones. Ids of tools and names of metrics share prefixes, so names are compared by their
+//! hashes first, and byte by byte only if the hashes are equal.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::text::hash;
 
+/// Number of names in the list, which is searched from its beginning.
+const FIRST_MAX: usize = 32;
+
+/// Capacity of the list once it has a name: few maps have only one.
+const FIRST_CAPACITY: usize = 16;
+
 /// Map of values by name, in the order in which the names were added.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Names<'a, T> {
-    /// Index in `values` of each name's value.
-    places: BTreeMap<Name<'a>, usize>,
+    /// First names that were added, at most [`FIRST_MAX`], each at the index of its value.
+    first: Vec<Name<'a>>,
+    /// Index in `values` of each later name's value.
+    later: BTreeMap<Name<'a>, usize>,
     values: Vec<T>,
 }
 
@@ -37,13 +46,33 @@ impl<'a> Name<'a> {
 
 impl<T> Default for Names<'_, T> {
     fn default() -> Self {
-        Self { places: BTreeMap::new(), values: Vec::new() }
+        Self { first: Vec::new(), later: BTreeMap::new(), values: Vec::new() }
     }
 }
 
 impl<'a, T> Names<'a, T> {
     fn place(&self, name: &str) -> Option<usize> {
-        self.places.get(&Name::new(name)).copied()
+        let name = Name::new(name);
+        let place = self.first.iter().position(|known| *known == name);
+        place.or_else(|| self.later.get(&name).copied())
+    }
+
+    /// Returns the index of the value of `name`. A new name gets the index of the next value, which
+    /// the caller must add.
+    fn place_or_next(&mut self, name: impl Into<Cow<'a, str>>) -> usize {
+        let (name, next) = (Name::new(name), self.values.len());
+        if let Some(place) = self.first.iter().position(|known| *known == name) {
+            return place;
+        }
+        if self.first.len() < FIRST_MAX {
+            if self.first.is_empty() {
+                self.first.reserve(FIRST_CAPACITY);
+                self.values.reserve(FIRST_CAPACITY);
+            }
+            self.first.push(name);
+            return next;
+        }
+        *self.later.entry(name).or_insert(next)
     }
 
     /// Returns the value of `name` in the map.
@@ -66,7 +95,7 @@ impl<'a, T> Names<'a, T> {
 
     /// Sets the value of `name`, and returns the previous value.
     pub fn insert(&mut self, name: impl Into<Cow<'a, str>>, value: T) -> Option<T> {
-        let place = *self.places.entry(Name::new(name)).or_insert(self.values.len());
+        let place = self.place_or_next(name);
         debug_assert!(place <= self.values.len(), "a name has no value");
         match self.values.get_mut(place) {
             Some(known) => Some(std::mem::replace(known, value)),
@@ -99,7 +128,7 @@ impl<'a, T> Names<'a, T> {
     where
         T: Default,
     {
-        let place = *self.places.entry(Name::new(name)).or_insert(self.values.len());
+        let place = self.place_or_next(name);
         if place == self.values.len() {
             self.values.push(T::default());
         }
@@ -122,7 +151,8 @@ impl<'a, T> Names<'a, T> {
 
     /// Removes all names.
     pub fn clear(&mut self) {
-        self.places.clear();
+        self.first.clear();
+        self.later.clear();
         self.values.clear();
     }
 
@@ -133,13 +163,13 @@ impl<'a, T> Names<'a, T> {
 
     /// Returns the names of the map, in the order in which they were added.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
-        let mut names = vec![""; self.places.len()];
-        for (name, place) in &self.places {
-            if let Some(slot) = names.get_mut(*place) {
+        let mut later = vec![""; self.later.len()];
+        for (name, place) in &self.later {
+            if let Some(slot) = later.get_mut(place.saturating_sub(FIRST_MAX)) {
                 *slot = name.text.as_ref();
             }
         }
-        names.into_iter()
+        self.first.iter().map(|name| name.text.as_ref()).chain(later)
     }
 
     /// Returns the values of the map, in the order in which their names were added.
