@@ -206,6 +206,27 @@ fn what_is_right_beside_what_is_repaired_keeps_its_text() {
 }
 
 #[test]
+fn a_history_is_repaired_beside_what_creole_cannot_read() {
+    let image = json!({"type": "image", "source": {"type": "newer"}});
+    let nameless = json!({"type": "tool_use", "id": "a", "input": 7});
+    let odd = json!({"type": "tool_result", "tool_use_id": "a", "is_error": "no", "content": [7]});
+    let history = json!([
+        {"role": "user", "content": [image], "clear_at": 7},
+        {"role": "assistant", "content": [nameless]},
+        {"role": "user", "content": [odd]},
+        {"role": "assistant", "content": [call("b")]},
+    ]);
+    let body = json!({"model": "m", "max_tokens": "many", "tools": {"a": 1}, "stream": "so",
+        "messages": history});
+    let request = sent(&config(), &body.to_string());
+    let up = serde_json::from_slice::<Value>(&request.body).unwrap();
+    let (messages, given) = (up["messages"].as_array().unwrap(), history.as_array().unwrap());
+    assert_eq!(messages[..4], given[..]);
+    assert_eq!(messages[4]["content"][0]["tool_use_id"], "b");
+    assert_eq!((&up["tools"], messages.len()), (&body["tools"], 5));
+}
+
+#[test]
 fn thinking_that_creole_signed_and_empty_texts_stay_here() {
     let own = Signature::of(Field::Reasoning, 7).encode().0;
     let thinking =
