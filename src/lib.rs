@@ -42,8 +42,8 @@ mod stop_reason;
 pub use budget::{Budget, Full, Holding, Owner, Pace};
 pub use config::{Config, ReadDocuments};
 pub use exchange::{
-    Call, Cancel, Document, End, Exchange, Failure, Fetch, Head, HostCan, PassedHead, Pings,
-    Refusals, Reply, RequestHead, Unreachable, passed, with_version,
+    Call, CallId, Cancel, End, Exchange, Failure, Fetch, Head, HostCan, PassedHead, Pings,
+    Refusals, Reply, RequestHead, To, Unreachable, passed, with_version,
 };
 pub use headers::Header;
 pub use steps::{DocumentText, Unread};

@@ -6,7 +6,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::Arc;
 
-use creole::{Config, Exchange, HostCan, RequestHead};
+use creole::{CallId, Config, Exchange, HostCan, RequestHead};
 
 #[path = "../benches/bodies/mod.rs"]
 #[allow(dead_code, clippy::indexing_slicing, reason = "only streams are needed here")]
@@ -48,6 +48,9 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
+/// Id of an exchange's first call.
+const CALL: CallId = CallId(1);
+
 /// An exchange whose answer begins, as a stream.
 fn streaming(config: &str) -> Exchange {
     let config = Arc::new(Config::from_json(config, |_| None).unwrap());
@@ -60,9 +63,9 @@ fn streaming(config: &str) -> Exchange {
         r#"{{"model":"m","max_tokens":9,"stream":true,"thinking":{{"type":"adaptive"}},"tools":[{tools}],"messages":[{{"role":"user","content":"x"}}]}}"#
     );
     exchange.handle_request_body(body.into_bytes(), 0);
-    assert!(exchange.poll_call(0).is_some());
+    assert_eq!(exchange.poll_call(0).unwrap().id, CALL);
     let headers = [("content-type".to_owned(), "text/event-stream".to_owned())];
-    exchange.handle_call_head(200, &headers, 0);
+    exchange.handle_call_head(CALL, 200, &headers, 0);
     exchange
 }
 
@@ -86,7 +89,7 @@ fn allocations_of(config: &str, events: Vec<String>) -> u64 {
     let mut out = Vec::with_capacity(64 << 10);
     let (first, rest) = events.split_at(10);
     for event in first {
-        exchange.handle_call_body(event.as_bytes(), 0);
+        exchange.handle_call_body(CALL, event.as_bytes(), 0);
         exchange.poll_body(&mut out);
     }
     assert!(!out.is_empty(), "the stream has begun");
@@ -94,7 +97,7 @@ fn allocations_of(config: &str, events: Vec<String>) -> u64 {
     let mut bytes = 0;
     for event in rest.iter().take(980) {
         out.clear();
-        exchange.handle_call_body(event.as_bytes(), 0);
+        exchange.handle_call_body(CALL, event.as_bytes(), 0);
         exchange.poll_body(&mut out);
         bytes += out.len();
     }

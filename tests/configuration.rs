@@ -292,7 +292,7 @@ fn every_example_serves_the_dialect_of_its_upstream() {
                         continue;
                     }
                 };
-                let target = config.upstreams.get(&sent.upstream).unwrap();
+                let target = config.upstreams.get(sent.upstream().unwrap()).unwrap();
                 let (protocol, endpoint) = match target.protocol {
                     Protocol::Responses => ("responses", "responses"),
                     _ => ("openai", "chat/completions"),

@@ -6,10 +6,10 @@ mod support;
 
 use std::sync::Arc;
 
-use creole::{Call, Config, End, Exchange, Failure, Unreachable};
+use creole::{Call, Config, End, Failure, Unreachable};
 use serde_json::{Value, json};
 
-use support::drive::{self, Answer, NOW, Steps as _, headers};
+use support::drive::{self, Answer, Exchange, NOW, Steps as _, headers};
 
 const PATH: &str = "/v1/messages/count_tokens";
 

@@ -14,10 +14,10 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use creole::{Config, End, Exchange, Head, Pings};
+use creole::{Config, End, Head, Pings};
 use serde_json::{Value, json};
 
-use support::drive::{self, Decision, NOW, SEED, Steps as _, can};
+use support::drive::{self, Decision, Exchange, NOW, SEED, Steps as _, can};
 use support::grammar::{self, Rules};
 
 const EDGE_KEY: &str = "sk-edge-0123456789abcdefghij";

@@ -5,11 +5,14 @@
 use std::hint::black_box;
 use std::sync::Arc;
 
-use creole::{Config, End, Exchange, HostCan, RequestHead};
+use creole::{CallId, Config, End, Exchange, HostCan, RequestHead};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::bodies::{self, Says};
+
+/// Id of an exchange's first call.
+const CALL: CallId = CallId(1);
 
 /// A measured translation and its floor.
 pub(crate) struct Case {
@@ -136,10 +139,10 @@ impl Case {
             Work::Whole => self.translate(&mut exchange, &mut out),
             Work::Stream(pieces) => {
                 for piece in pieces {
-                    exchange.handle_call_body(piece, 0);
+                    exchange.handle_call_body(CALL, piece, 0);
                     exchange.poll_body(&mut out);
                 }
-                exchange.handle_call_end(End::Complete, 0);
+                exchange.handle_call_end(CALL, End::Complete, 0);
                 exchange.poll_body(&mut out);
             }
         }
@@ -155,15 +158,15 @@ impl Case {
             Work::Request => drop(black_box(exchange.poll_call(0).unwrap())),
             Work::Whole => {
                 out.clear();
-                exchange.handle_call_body(body, 0);
-                exchange.handle_call_end(End::Complete, 0);
+                exchange.handle_call_body(CALL, body, 0);
+                exchange.handle_call_end(CALL, End::Complete, 0);
                 exchange.poll_body(out);
                 black_box(&out);
             }
             Work::Stream(pieces) => {
                 for piece in pieces {
                     out.clear();
-                    exchange.handle_call_body(black_box(piece), 0);
+                    exchange.handle_call_body(CALL, black_box(piece), 0);
                     exchange.poll_body(out);
                     black_box(&out);
                 }
@@ -208,6 +211,6 @@ fn responses() -> Arc<Config> {
 fn answered(config: &Arc<Config>, content_type: &str) -> Exchange {
     let mut exchange = asked(config);
     let headers = [("content-type".to_owned(), content_type.to_owned())];
-    exchange.handle_call_head(200, &headers, 0);
+    exchange.handle_call_head(CALL, 200, &headers, 0);
     exchange
 }

@@ -10,7 +10,7 @@ use std::mem;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
-use creole::{Cancel, End, Failure, Head, Millis};
+use creole::{CallId, Cancel, End, Failure, Head, Millis};
 use worker::web_sys::Response;
 
 use crate::call::{Sent, UpstreamBody};
@@ -27,6 +27,8 @@ const ENDING_MS: Millis = 100;
 
 pub(crate) struct Answering {
     live: Box<Live>,
+    /// Id of the newest call, to which `sent` and `upstream` belong.
+    call: CallId,
     upstream: UpstreamBody,
     /// Call whose response head has not arrived yet, although the client has the head of its
     /// answer.
@@ -47,14 +49,16 @@ pub(crate) enum Answered {
 }
 
 impl Answering {
-    pub(crate) fn new(live: Box<Live>, upstream: UpstreamBody) -> Self {
-        Self { live, upstream, sent: None, timer: Timer::default(), out: Vec::new(), ending: None }
+    pub(crate) fn new(live: Box<Live>, call: CallId, upstream: UpstreamBody) -> Self {
+        let (timer, out) = (Timer::default(), Vec::new());
+        Self { live, call, upstream, sent: None, timer, out, ending: None }
     }
 
     /// Returns an answer that sends pings to the client while it waits for the head of an
     /// upstream's response.
     pub(crate) fn waiting(live: Box<Live>, sent: Sent) -> Self {
-        Self { sent: Some(sent), ..Self::new(live, UpstreamBody::none()) }
+        let waiting = Self::new(live, sent.id, UpstreamBody::none());
+        Self { sent: Some(sent), ..waiting }
     }
 
     /// Starts the response with this head. The remaining bytes follow as a streamed body.
@@ -91,13 +95,14 @@ impl Answering {
         }
         self.upstream.cut();
         let Some(call) = exchange.poll_call(now()) else { return };
+        self.call = call.id;
         let sent = self
             .live
             .count_call(&call)
             .and_then(|()| Sent::new(self.live.exchange.config(), call).ok_or(Failure::NoRoute));
         match sent {
             Ok(sent) => self.sent = Some(sent),
-            Err(failure) => self.live.exchange.handle_failure(failure, now()),
+            Err(failure) => self.live.fail_call(self.call, failure),
         }
     }
 
@@ -112,7 +117,7 @@ impl Answering {
                 return Poll::Pending;
             }
             Poll::Ready(Ok(response)) => self.upstream = sent.answered(&response, exchange),
-            Poll::Ready(Err(failure)) => exchange.handle_failure(failure, now()),
+            Poll::Ready(Err(failure)) => exchange.handle_call_failure(self.call, failure, now()),
         }
         Poll::Ready(())
     }
@@ -132,15 +137,15 @@ impl Answering {
         let polled = if is_answering { self.upstream.poll(context) } else { Poll::Pending };
         match polled {
             Poll::Ready(Some(Ok(piece))) => {
-                exchange.handle_call_body(&piece, now());
+                exchange.handle_call_body(self.call, &piece, now());
             }
             Poll::Ready(Some(Err(error))) => {
                 live::warn(exchange.config(), || {
                     format!("the upstream's body broke off: {}", http::describe(&error))
                 });
-                exchange.handle_call_end(End::Aborted, now());
+                exchange.handle_call_end(self.call, End::Aborted, now());
             }
-            Poll::Ready(None) => exchange.handle_call_end(End::Complete, now()),
+            Poll::Ready(None) => exchange.handle_call_end(self.call, End::Complete, now()),
             Poll::Pending => {
                 ready!(self.timer.poll(exchange.poll_timeout(), context));
                 exchange.handle_timeout(now());
@@ -160,8 +165,10 @@ impl Answering {
 
     /// Waits up to `ENDING_MS` after the exchange for the upstream to end its body.
     fn poll_ending(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        if self.live.exchange.poll_cancel() == Some(Cancel::Cut) {
-            self.upstream.cut();
+        while let Some((id, cancel)) = self.live.exchange.poll_cancel() {
+            if id == self.call && cancel == Cancel::Cut {
+                self.upstream.cut();
+            }
         }
         let until = *self.ending.get_or_insert_with(|| now().saturating_add(ENDING_MS));
         while !self.upstream.is_over() {

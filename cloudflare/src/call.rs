@@ -5,7 +5,7 @@ use std::future::Future as _;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use creole::{Call, Config, Exchange, Failure};
+use creole::{Call, CallId, Config, Exchange, Failure, To};
 use wasm_bindgen::prelude::*;
 use worker::js_sys::Uint8Array;
 use worker::wasm_bindgen_futures::JsFuture;
@@ -19,8 +19,8 @@ use crate::live;
 
 /// Outgoing call whose response head has not arrived yet. Dropping the value aborts the call.
 pub(crate) struct Sent {
-    /// Name of the called upstream; empty if the call fetches from the web.
-    upstream: String,
+    pub(crate) id: CallId,
+    to: To,
     fetch: JsFuture<Response>,
     aborting: Aborting,
 }
@@ -120,12 +120,13 @@ impl Sent {
     pub(crate) fn new(config: &Config, call: Call) -> Option<Self> {
         let headers = http::headers(&call.headers);
         let (aborting, signal) = Aborting::new();
-        let fetch = match &call.fetch {
+        let fetch = match &call.to {
             // A Worker sees no addresses: the platform keeps what it fetches out of private
             // networks.
-            Some(fetch) => http::read(&fetch.url, &headers, &signal),
-            None => {
-                let url = format!("{}{}", config.upstreams.get(&call.upstream)?.url, call.path);
+            To::Web(fetch) => http::read(&fetch.url, &headers, &signal),
+            To::Document { .. } => return None,
+            To::Upstream(name) => {
+                let url = format!("{}{}", config.upstreams.get(name)?.url, call.path);
                 let body = match call.body.as_slice() {
                     [] => JsValue::NULL,
                     body => Uint8Array::from(body).into(),
@@ -133,7 +134,7 @@ impl Sent {
                 http::send(call.method(), &url, &headers, &body, &signal)
             }
         };
-        Some(Self { upstream: call.upstream, fetch: fetch.ok()?, aborting })
+        Some(Self { id: call.id, to: call.to, fetch: fetch.ok()?, aborting })
     }
 
     pub(crate) fn poll(
@@ -144,10 +145,10 @@ impl Sent {
         let answered = ready!(Pin::new(&mut self.fetch).poll(context));
         Poll::Ready(answered.map_err(|error| {
             let reason = http::reason(&error);
-            live::warn(config, || match self.upstream.as_str() {
+            live::warn(config, || match &self.to {
+                To::Upstream(name) => format!("upstream {name}: {}", http::describe(&error)),
                 // Not in the runtime's own words, which could have the URL.
-                "" => format!("an image could not be fetched: {}", reason.words()),
-                name => format!("upstream {name}: {}", http::describe(&error)),
+                _ => format!("an image could not be fetched: {}", reason.words()),
             });
             Failure::Unreachable(reason)
         }))
@@ -160,7 +161,7 @@ impl Sent {
         headers.retain(|(name, value)| {
             name != "content-encoding" || !matches!(value.as_str(), "gzip" | "br")
         });
-        exchange.handle_call_head(response.status(), &headers, now());
+        exchange.handle_call_head(self.id, response.status(), &headers, now());
         UpstreamBody::new(response.body(), self.aborting)
     }
 }

@@ -10,7 +10,7 @@ use creole::config::Log;
 use creole::headers::Headers as _;
 use creole::observe::log::{self, Level, Request};
 use creole::observe::report::Outcome;
-use creole::{Call, Config, Exchange, Failure, Header, HostCan, Owner, Pings, Unreachable};
+use creole::{Call, CallId, Config, Exchange, Failure, Header, HostCan, Owner, Pings, Unreachable};
 use worker::web_sys::{self, Response};
 
 use crate::budget::Held;
@@ -60,6 +60,15 @@ impl Live {
         }
     }
 
+    /// Reports to the exchange that a call was not sent: for lack of memory, or of something that
+    /// the call needs.
+    pub(crate) fn fail_call(&mut self, call: CallId, failure: Failure) {
+        match failure {
+            Failure::Overloaded => self.exchange.handle_failure(failure, now()),
+            failure => self.exchange.handle_call_failure(call, failure, now()),
+        }
+    }
+
     /// Starts counting the memory of the request for its owner (a client key or address).
     pub(crate) fn hold(
         &mut self,
@@ -86,7 +95,7 @@ impl Live {
     /// Counts a call and the memory of its body. If the budget is exceeded, drops the client's
     /// request body and counts again.
     pub(crate) fn count_call(&mut self, call: &Call) -> Result<(), Failure> {
-        let kept = if call.fetch.is_some() { CALLS_OF_MODELS } else { 0 };
+        let kept = if call.upstream().is_some() { 0 } else { CALLS_OF_MODELS };
         if self.calls.saturating_add(kept) >= self.isolate.calls_max {
             let reason = Unreachable::TooManyCalls;
             warn(self.exchange.config(), || reason.words().to_owned());

@@ -5,7 +5,7 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::Poll;
 
-use creole::{Call, Failure, Reply, RequestHead};
+use creole::{Call, CallId, Failure, Reply, RequestHead};
 use wasm_bindgen::prelude::*;
 use worker::web_sys::{Request, Response};
 
@@ -83,11 +83,12 @@ async fn translate(mut live: Box<Live>, request: &Request) -> Response {
 
 /// Calls an upstream, and waits until a response for the client is ready or another call is due.
 async fn answer_of(mut live: Box<Live>, call: Call) -> Answered {
+    let id = call.id;
     if let Err(failure) = live.count_call(&call) {
-        return failed(live, failure);
+        return failed(live, id, failure);
     }
     let Some(mut sent) = Sent::new(live.exchange.config(), call) else {
-        return failed(live, Failure::NoRoute);
+        return failed(live, id, Failure::NoRoute);
     };
     let mut timer = Timer::default();
     let answered = loop {
@@ -108,16 +109,16 @@ async fn answer_of(mut live: Box<Live>, call: Call) -> Answered {
     };
     let response = match answered {
         Ok(response) => response,
-        Err(failure) => return failed(live, failure),
+        Err(failure) => return failed(live, id, failure),
     };
     let upstream = sent.answered(&response, &mut live.exchange);
-    Answering::new(live, upstream).respond().await
+    Answering::new(live, id, upstream).respond().await
 }
 
 /// Reports to the exchange that its call failed, and returns what follows: another call or a
 /// response.
-fn failed(mut live: Box<Live>, failure: Failure) -> Answered {
-    live.exchange.handle_failure(failure, now());
+fn failed(mut live: Box<Live>, call: CallId, failure: Failure) -> Answered {
+    live.fail_call(call, failure);
     without_answer(live)
 }
 

@@ -23,7 +23,9 @@ use std::sync::Arc;
 
 use creole::config::Config;
 use creole::observe::log::Request;
-use creole::{Cancel, Exchange, Failure, Header, HostCan, Millis, Pace, Pings, Refusals, Reply};
+use creole::{
+    CallId, Cancel, End, Exchange, Failure, Header, HostCan, Millis, Pace, Pings, Refusals, Reply,
+};
 
 use crate::action::{Action, Decision, LocalResponse, Side};
 use crate::collected::Collected;
@@ -63,6 +65,8 @@ pub struct Stream {
     exchange: Exchange,
     config: Arc<Config>,
     state: StreamState,
+    /// Id of the upstream call, once the request was sent.
+    call: Option<CallId>,
     /// Time at which a stream whose answer is complete gets reset.
     close_at: Option<Millis>,
     /// Facts about the request, for the line in the log.
@@ -169,6 +173,7 @@ impl Stream {
             exchange,
             config,
             state: StreamState::HandsOff,
+            call: None,
             close_at: None,
             request: Request::default(),
             spent_ns: 0,
@@ -296,8 +301,7 @@ impl Stream {
                 deferred.push(&out, false);
             }
             if is_ended {
-                let cut = self.exchange.poll_cancel() == Some(Cancel::Cut);
-                let delay = if cut { CUT_LINGER_MS } else { CLOSE_DELAY_MS };
+                let delay = if self.is_cut() { CUT_LINGER_MS } else { CLOSE_DELAY_MS };
                 self.close_at = Some(now.saturating_add(delay));
             }
             return self.flush();
@@ -366,8 +370,28 @@ impl Stream {
         now: Millis,
         actions: Vec<Action>,
     ) -> Decision {
-        self.exchange.handle_failure(failure, now);
+        self.handle_failure(failure, now);
         self.reply(when, actions, now)
+    }
+
+    /// Reports a failure to the exchange: of its call, once there is one.
+    fn handle_failure(&mut self, failure: Failure, now: Millis) {
+        match self.call {
+            Some(call) => self.exchange.handle_call_failure(call, failure, now),
+            None => self.exchange.handle_failure(failure, now),
+        }
+    }
+
+    /// Ends the upstream call, if the request was sent.
+    fn end_call(&mut self, end: End, now: Millis) {
+        if let Some(call) = self.call {
+            self.exchange.handle_call_end(call, end, now);
+        }
+    }
+
+    /// Returns true if the upstream goes on sending an answer that is not read any more.
+    fn is_cut(&mut self) -> bool {
+        matches!(self.exchange.poll_cancel(), Some((_, Cancel::Cut)))
     }
 
     /// Returns the decision to send the answer of an exchange that has ended.

@@ -10,7 +10,7 @@
 use super::body::{first_of_body, is_whole};
 use super::count::{self, Count};
 use super::models::{self, LIST_BYTES_MAX};
-use super::seam::{Call, End, Fetch};
+use super::seam::{Call, CallId, Cancel, End, Fetch, To};
 use super::{Client, Exchange};
 use crate::Millis;
 use crate::answer::Ending;
@@ -42,11 +42,14 @@ pub(super) enum Asker {
     Model(Protocol, Box<RequestContext>),
     /// Step that fetches something from a web server.
     Web,
+    /// Step that has the host read a document. The host keeps the time.
+    Document,
 }
 
 /// Auxiliary call, and the part of its answer received up to now.
 #[derive(Debug)]
 pub(super) struct Ask {
+    id: CallId,
     asker: Asker,
     /// Head of the answer, once received.
     head: Option<AskHead>,
@@ -62,13 +65,18 @@ struct AskHead {
 }
 
 impl Ask {
-    fn new(asker: Asker) -> Self {
-        Self { asker, head: None, body: Vec::new() }
+    pub(super) fn id(&self) -> CallId {
+        self.id
     }
 
     /// Returns true if the answer becomes the client's response.
     pub(super) fn is_of_client(&self) -> bool {
         matches!(self.asker, Asker::Count(..) | Asker::Models(_))
+    }
+
+    /// Returns true if the host itself answers the question, and keeps the time.
+    pub(super) fn is_of_host(&self) -> bool {
+        matches!(self.asker, Asker::Document)
     }
 
     pub(super) fn has_head(&self) -> bool {
@@ -89,25 +97,31 @@ impl Ask {
 }
 
 impl Exchange {
-    /// Opens an auxiliary call, whose answer may take `timeout_ms`.
-    pub(super) fn begin_ask(&mut self, asker: Asker, timeout_ms: u64, now: Millis) {
+    /// Begins an auxiliary call, whose answer may take `timeout_ms`.
+    pub(super) fn begin_ask(&mut self, id: CallId, asker: Asker, timeout_ms: u64, now: Millis) {
         self.watchdog.start(timeout_ms, now);
-        self.state.ask(Ask::new(asker));
+        self.state.ask(Ask { id, asker, head: None, body: Vec::new() });
     }
 
-    /// Handles the head of the answer to the auxiliary call. Returns false if no auxiliary call is
-    /// open.
-    pub(super) fn handle_ask_head(&mut self, status: u16, headers: &[Header], now: Millis) -> bool {
-        let Some(ask) = self.state.ask_mut() else { return false };
+    /// Handles the head of the answer to an auxiliary call. Returns false if no auxiliary call has
+    /// this id.
+    pub(super) fn handle_ask_head(
+        &mut self,
+        id: CallId,
+        status: u16,
+        headers: &[Header],
+        now: Millis,
+    ) -> bool {
+        let Some(ask) = self.state.ask_mut(id) else { return false };
         if ask.has_head() {
             return true;
         }
         if matches!(&ask.asker, Asker::Count(count, ..) if !count.takes(status)) {
             // The status is the error of a request like any other.
             if let Some(Ask { asker: Asker::Count(_, protocol, context), .. }) =
-                self.state.take_ask()
+                self.state.take_ask(id)
             {
-                self.begin_round(protocol, context);
+                self.begin_round(id, protocol, context);
             }
             return false;
         }
@@ -120,6 +134,8 @@ impl Exchange {
                 Some(step) => step.limits(status, settings),
                 None => whole(0),
             },
+            // A document has no answer in the form of a response.
+            Asker::Document => return true,
         };
         let location = headers.value("location").map(str::to_owned);
         ask.head = Some(AskHead { status, location, limits });
@@ -128,7 +144,7 @@ impl Exchange {
             // The client gets no byte of this answer, and the step's timeout keeps running.
             if limits.bytes_max == 0 {
                 // The status and headers suffice. An announced body may never come.
-                self.end_ask(End::Complete, true, now);
+                self.end_ask(id, End::Complete, Cancel::Cut, now);
             }
             return true;
         }
@@ -145,10 +161,10 @@ impl Exchange {
         true
     }
 
-    /// Handles a piece of the body of the answer to the auxiliary call. Returns false if no
-    /// auxiliary call is open.
-    pub(super) fn handle_ask_piece(&mut self, piece: &[u8], now: Millis) -> bool {
-        let Some(ask) = self.state.ask_mut() else { return false };
+    /// Handles a piece of the body of the answer to an auxiliary call. Returns false if no
+    /// auxiliary call has this id.
+    pub(super) fn handle_ask_piece(&mut self, id: CallId, piece: &[u8], now: Millis) -> bool {
+        let Some(ask) = self.state.ask_mut(id) else { return false };
         if !ask.has_head() {
             // The number of bytes to read is unknown while the head is missing.
             return true;
@@ -164,17 +180,19 @@ impl Exchange {
         if ask.bytes_left() == 0 {
             let is_half_enough = ask.head.as_ref().is_some_and(|head| head.limits.is_half_enough);
             let end = if is_half_enough { End::Complete } else { End::Aborted };
-            self.end_ask(end, !is_of_client, now);
+            let cancel = if is_of_client { Cancel::ReadOut } else { Cancel::Cut };
+            self.end_ask(id, end, cancel, now);
         } else if self.may_ping() && self.watchdog.ping_is_due(now) {
             self.ping(now);
         }
         true
     }
 
-    /// Ends the auxiliary call with the answer received up to now. `is_cut`: the upstream goes on
-    /// sending bytes that are not read.
-    pub(super) fn end_ask(&mut self, end: End, is_cut: bool, now: Millis) {
-        let Some(Ask { asker, head, body }) = self.state.take_ask() else { return };
+    /// Ends an auxiliary call with the answer received up to now. `cancel`: the way to end the call
+    /// if the host has not ended it.
+    pub(super) fn end_ask(&mut self, id: CallId, end: End, cancel: Cancel, now: Millis) {
+        let Some(Ask { asker, head, body, .. }) = self.state.take_ask(id) else { return };
+        self.state.cancel_call(id, cancel);
         let came = match (asker, head) {
             (Asker::Models(list_for), head) => {
                 let status = head.map_or(0, |head| head.status);
@@ -188,7 +206,9 @@ impl Exchange {
                     None => self.end_count(count, count::readable(head.status, &body), now),
                 };
             }
-            (Asker::Model(..) | Asker::Web, None) => Came::Nothing(Nothing::Unreachable),
+            (Asker::Document, _) | (Asker::Model(..) | Asker::Web, None) => {
+                Came::Nothing(Nothing::Unreachable)
+            }
             (Asker::Web, Some(AskHead { status, location, .. })) => {
                 Came::Web(WebAnswer { status, location, body, is_whole: end == End::Complete })
             }
@@ -198,13 +218,13 @@ impl Exchange {
                 match self.read_model(protocol, head.status, &body, &context) {
                     Ok(answer) => Came::Message(answer),
                     Err(error) if self.can_ask_model_again(protocol, &error, &context) => {
-                        return self.state.make_ask_due(is_cut);
+                        return self.state.make_ask_due();
                     }
                     Err(error) => Came::Error(error),
                 }
             }
         };
-        self.handle_came(came, is_cut, now);
+        self.handle_came(came, now);
     }
 
     fn end_count(&mut self, count: Count, answer: Option<&[u8]>, now: Millis) {
@@ -228,30 +248,32 @@ impl Exchange {
     /// Ends a token count or a list of models without the upstream's answer. Calls of steps, and a
     /// count whose head was received, stay open.
     pub(super) fn end_without_upstream(&mut self, now: Millis) {
-        let is_over = self.state.ask_open().is_some_and(|ask| match ask.asker {
+        let is_over = |ask: &&Ask| match ask.asker {
             Asker::Models(_) => true,
             Asker::Count(..) => !ask.has_head(),
-            Asker::Model(..) | Asker::Web => false,
-        });
-        if is_over {
-            self.end_ask(End::Complete, false, now);
+            Asker::Model(..) | Asker::Web | Asker::Document => false,
+        };
+        if let Some(id) = self.state.asks().iter().find(is_over).map(Ask::id) {
+            self.end_ask(id, End::Complete, Cancel::ReadOut, now);
         }
     }
 
     /// Builds the call to a model for a step; returns `None` if the request cannot be written.
     pub(super) fn model_call(
         &self,
+        id: CallId,
         question: &ModelQuestion<'_>,
-        refused: &[Refused],
-    ) -> Option<(Call, Box<RequestContext>)> {
+    ) -> Option<(Call, Asker)> {
         let ModelQuestion { upstream, model, body } = question;
+        let refused = self.steps.refused();
         let written = protocols::own_request(refused, body, &self.config, (upstream, model));
         let Translated::Send { body, context, .. } = written.ok()? else { return None };
         let path =
             format!("{}/{}", upstream.base_path, protocols::of(upstream.protocol).endpoint());
         let headers = headers_for_model(&self.client, upstream).ok()?;
-        let upstream = upstream.name.clone();
-        Some((Call { upstream, path, headers, body, fetch: None }, context))
+        let to = To::Upstream(upstream.name.clone());
+        let asker = Asker::Model(upstream.protocol, context);
+        Some((Call { id, to, path, headers, body }, asker))
     }
 
     /// Reads a model's answer to a step, in the protocol of the upstream.
@@ -312,7 +334,7 @@ impl Exchange {
 
 impl Call {
     /// Builds the call that fetches something from the web. No header of the client is sent.
-    pub(super) fn web(question: WebQuestion) -> Self {
+    pub(super) fn web(id: CallId, question: WebQuestion) -> Self {
         let WebQuestion { url, may_be_private, accept } = question;
         let headers = [
             ("accept", accept),
@@ -320,8 +342,8 @@ impl Call {
             ("user-agent", concat!("creole/", env!("CARGO_PKG_VERSION"))),
         ];
         let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
-        let (upstream, path, body) = (String::new(), String::new(), Vec::new());
-        Self { upstream, path, headers, body, fetch: Some(Fetch { url, may_be_private }) }
+        let to = To::Web(Fetch { url, may_be_private });
+        Self { id, to, path: String::new(), headers, body: Vec::new() }
     }
 }
 

@@ -6,9 +6,8 @@ use super::count::{self, Count};
 use super::models::LIST_TIMEOUT_MS;
 use super::retry::Refusal;
 use super::round::{Round, RoundRequest};
-use super::seam::{Call, request_too_large};
+use super::seam::{Call, CallId, To, request_too_large};
 use super::state::Due;
-use super::steps::Next;
 use super::{Exchange, Path, Pings};
 use crate::Millis;
 use crate::config::Protocol;
@@ -20,8 +19,8 @@ use crate::protocols::{self, CountRequest, Translated};
 use crate::text::words;
 
 impl Exchange {
-    /// Returns the due call: a step's question, the first call of the upstream, or a retry without
-    /// the part that the upstream refused.
+    /// Returns a call that is due: a step's question, the first call of the upstream, or a retry
+    /// without the part that the upstream refused.
     pub fn poll_call(&mut self, now: Millis) -> Option<Call> {
         let due = self.state.take_due()?;
         if self.steps.is_behind() {
@@ -51,9 +50,8 @@ impl Exchange {
             return Ok(self.list_models(list_for, now));
         }
         match self.prepare(body, now) {
-            Ok(Next::Over) => {}
-            Ok(Next::Call(call)) => return Ok(Some(call)),
-            Ok(Next::Host) => return Ok(None),
+            Ok(None) => {}
+            Ok(call) => return Ok(call),
             Err(error) => {
                 self.note_refused(words::utf8(body).unwrap_or_default());
                 return Err(error);
@@ -141,20 +139,28 @@ impl Exchange {
         let is_patient = count.is_none() && (!context.stream || self.can.ping == Pings::Sent);
         let pings = self.can.ping != Pings::No;
         let timeout_ms = self.config.settings.first_byte_after_ms(pings, is_patient);
+        let id = self.state.open_call();
         match count {
-            Some(count) => self.begin_ask(Asker::Count(count, protocol, context), timeout_ms, now),
+            Some(count) => {
+                self.begin_ask(id, Asker::Count(count, protocol, context), timeout_ms, now);
+            }
             None => {
                 self.watchdog.start(timeout_ms, now);
-                self.begin_round(protocol, context);
+                self.begin_round(id, protocol, context);
             }
         }
-        Ok(Call { upstream, path, headers, body, fetch: None })
+        Ok(Call { id, to: To::Upstream(upstream), path, headers, body })
     }
 
     /// Begins the round of a call whose time already runs.
-    pub(super) fn begin_round(&mut self, protocol: Protocol, context: Box<RequestContext>) {
+    pub(super) fn begin_round(
+        &mut self,
+        id: CallId,
+        protocol: Protocol,
+        context: Box<RequestContext>,
+    ) {
         let (config, ping) = (self.config.clone(), self.can.ping);
-        self.state.call(Round::new(config, protocol, self.ids, ping, context));
+        self.state.call(Round::new(id, config, protocol, self.ids, ping, context));
     }
 
     /// Builds the call of the upstream's tokenizer, or answers with an estimate.
@@ -195,7 +201,8 @@ impl Exchange {
         // The request has no content.
         headers.retain(|(name, _)| name != "content-type");
         self.report.upstream.clone_from(&upstream);
-        self.begin_ask(Asker::Models(list_for), LIST_TIMEOUT_MS, now);
-        Some(Call { upstream, path, headers, body: Vec::new(), fetch: None })
+        let id = self.state.open_call();
+        self.begin_ask(id, Asker::Models(list_for), LIST_TIMEOUT_MS, now);
+        Some(Call { id, to: To::Upstream(upstream), path, headers, body: Vec::new() })
     }
 }

@@ -16,7 +16,6 @@
 //! | `output`, `pings` | response to the client, and pings that keep its connection open |
 //! | `retry`, `memory`, `conversations` | retries without refused parts, memory of refusals |
 //! | `count`, `models` | token counts, and the list of models |
-//! | `documents` | documents that the host reads |
 
 mod ask;
 mod base;
@@ -24,7 +23,6 @@ mod body;
 mod calls;
 mod conversations;
 mod count;
-mod documents;
 mod door;
 mod memory;
 mod models;
@@ -45,10 +43,11 @@ use std::fmt;
 use std::sync::Arc;
 
 pub use base::with_version;
-pub use documents::Document;
 pub use memory::Refusals;
 pub use pass::{PassedHead, passed};
-pub use seam::{Call, Cancel, End, Failure, Fetch, Head, HostCan, Pings, Reply, RequestHead};
+pub use seam::{
+    Call, CallId, Cancel, End, Failure, Fetch, Head, HostCan, Pings, Reply, RequestHead, To,
+};
 pub use unreachable::Unreachable;
 
 use conversations::ConversationId;
@@ -69,29 +68,23 @@ use crate::protocols::messages::models::ListFor;
 use crate::protocols::{self, Refused, UpstreamProtocol};
 
 /// Exchange of one client request and its response, as a state machine. A host passes events in and
-/// makes the upstream calls that are due.
+/// makes the calls that are due: HTTP requests to upstreams and web servers, and documents to read.
 ///
-/// After each event (`handle_…`), the host polls for due actions (`poll_…`) until none is left:
+/// After any event (`handle_…`), the host polls [`poll_cancel`](Self::poll_cancel),
+/// [`poll_call`](Self::poll_call), [`poll_head`](Self::poll_head), [`poll_body`](Self::poll_body)
+/// and [`poll_timeout`](Self::poll_timeout) until nothing is due; a poll that is not due gives
+/// nothing and harms nothing.
 ///
-/// | after | poll |
-/// |---|---|
-/// | [`handle_request_head`](Self::handle_request_head) | [`poll_reply`](Self::poll_reply), if it says that the request is answered |
-/// | [`handle_request_body`](Self::handle_request_body) | [`poll_call`](Self::poll_call), then [`poll_timeout`](Self::poll_timeout). If there is no call: [`poll_document`](Self::poll_document), if the host [can read documents](HostCan::read_documents), then [`poll_reply`](Self::poll_reply) |
-/// | [`handle_document`](Self::handle_document) | as after the body |
-/// | [`handle_call_head`](Self::handle_call_head) | [`poll_call`](Self::poll_call), if the host can [fetch](HostCan::fetch); [`poll_timeout`](Self::poll_timeout) |
-/// | [`handle_call_body`](Self::handle_call_body), [`handle_call_end`](Self::handle_call_end), [`handle_failure`](Self::handle_failure), [`handle_timeout`](Self::handle_timeout) | [`poll_cancel`](Self::poll_cancel); [`poll_call`](Self::poll_call), if the host can [ask again](HostCan::ask_again) or fetch; [`poll_head`](Self::poll_head); [`poll_body`](Self::poll_body); [`poll_timeout`](Self::poll_timeout) |
-/// | [`handle_client_gone`](Self::handle_client_gone) | nothing: drop the call |
+/// Each call has an id, with which the host passes in what comes of the call. Events of a call that
+/// is over are ignored. A call that the host has not ended may be over for the exchange: then
+/// [`poll_cancel`](Self::poll_cancel) returns its id once. A retry can follow pings, and calls of
+/// the judge follow the answer ([`Config::judge`]), so calls can be due at any time before
+/// [`is_ended`](Self::is_ended) is true.
 ///
-/// A timeout starts as soon as a call is polled, since the head of its answer may never come. So
-/// [`poll_timeout`](Self::poll_timeout) comes last, after each call. There is at most one call at a
-/// time. A new call replaces the previous call, of which the host feeds no more events. A host that
-/// can ask again must poll for calls even after the client has received a part of the response: a
-/// retry can follow pings, and the judge's call follows the answer ([`Config::judge`]). If the host
-/// can [fetch](HostCan::fetch), calls for images come before the upstream call; if the host can ask
-/// again, calls for descriptions of images do, too ([`Config::vision`]). The head for the client is
-/// held until the first byte of the body is known, so that an error in an upstream's first event
-/// still becomes an HTTP error. A ping may begin a stream earlier. Once
-/// [`is_ended`](Self::is_ended) is true, the host's next polls return the end of the response.
+/// The head for the client is held until the first byte of the body is known, so that an error in
+/// an upstream's first event still becomes an HTTP error. A ping may begin a stream earlier. A host
+/// that wants to know whether the whole response is there before it sends the head uses
+/// [`poll_reply`](Self::poll_reply).
 ///
 /// ```
 /// use std::sync::Arc;
@@ -109,14 +102,13 @@ use crate::protocols::{self, Refused, UpstreamProtocol};
 /// let now = 1_790_000_000_000;
 /// exchange.handle_request_body(body.to_vec(), now);
 ///
-/// // Where there is no call, `poll_reply` has an answer.
 /// let call = exchange.poll_call(now).unwrap();
 /// assert_eq!((call.method(), call.path.as_str()), ("POST", "/v1/chat/completions"));
 /// let headers = [("content-type".to_owned(), "application/json".to_owned())];
-/// exchange.handle_call_head(200, &headers, now);
+/// exchange.handle_call_head(call.id, 200, &headers, now);
 /// let answer = br#"{"choices": [{"message": {"content": "Hello"}, "finish_reason": "stop"}]}"#;
-/// exchange.handle_call_body(answer, now);
-/// exchange.handle_call_end(End::Complete, now);
+/// exchange.handle_call_body(call.id, answer, now);
+/// exchange.handle_call_end(call.id, End::Complete, now);
 ///
 /// assert_eq!(exchange.poll_head().unwrap().status, 200);
 /// let mut out = Vec::new();
@@ -296,8 +288,8 @@ impl Exchange {
         self.state.is_ended()
     }
 
-    /// Returns true if [`Exchange::poll_call`] builds an upstream request on the next call, which
-    /// takes as long as reading the client's body.
+    /// Returns true if the next [`poll_call`](Self::poll_call) takes as long as reading the
+    /// client's body, which a host with several threads may do on another one.
     #[must_use]
     pub fn is_call_due(&self) -> bool {
         self.state.is_due()
@@ -326,30 +318,20 @@ impl Exchange {
         Some(Reply { head, body })
     }
 
-    /// Returns how the host treats the remaining bytes of the upstream's answer, if no code reads
-    /// them. A call polled afterwards has a new answer.
-    #[must_use]
-    pub fn poll_cancel(&self) -> Option<Cancel> {
-        if self.state.is_cut() {
-            Some(Cancel::Cut)
-        } else if self.state.is_ended() || self.state.is_next_due() {
-            Some(Cancel::ReadOut)
-        } else {
-            None
-        }
+    /// Returns a call whose answer is not read any more although the host has not ended the call,
+    /// and how the host treats the remaining bytes of the answer. Each such call is returned once.
+    pub fn poll_cancel(&mut self) -> Option<(CallId, Cancel)> {
+        self.state.take_cancelled()
     }
 
     /// Returns the time at which [`Exchange::handle_timeout`] must be called, if any.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Millis> {
-        if self.state.is_ask_due() && self.steps.is_behind() {
+        if self.state.asks().is_empty() && self.steps.is_behind() {
             // A host that never polls for the next call must not keep the client waiting.
             return self.steps.until();
         }
-        if self.state.round().is_none() {
-            self.state.ask_open()?;
-        }
-        Some(self.watchdog.next(self.may_ping_unasked()))
+        self.has_timeout().then(|| self.watchdog.next(self.may_ping_unasked()))
     }
 
     /// Returns true while an upstream answer that is one JSON text is collected. The answer is held
@@ -379,7 +361,8 @@ impl Exchange {
     /// of a method may translate all these bytes at once.
     #[must_use]
     pub fn answer_bytes(&self) -> usize {
-        let asked = self.state.ask_open().map_or(0, ask::Ask::held_bytes);
+        let asked = self.state.asks().iter().map(ask::Ask::held_bytes);
+        let asked = asked.fold(0, usize::saturating_add);
         self.state.round().map_or(asked, round::Round::held_bytes)
     }
 

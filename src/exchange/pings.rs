@@ -23,7 +23,7 @@ impl Exchange {
     /// event stream with the first ping. While the upstream only keeps its connection alive, Creole
     /// must keep the client's connection alive too.
     pub(super) fn may_ping(&self) -> bool {
-        if self.state.ask_open().is_some() {
+        if !self.state.asks().is_empty() {
             return self.output.promised().is_some_and(|body| body != Body::Json);
         }
         let Some(round) = self.state.round() else { return false };

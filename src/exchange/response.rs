@@ -1,6 +1,8 @@
 //! Results of an upstream call: the answer, a failure in the host, or a timeout.
 
-use super::seam::{End, Failure};
+use super::ask::Ask;
+use super::round::Round;
+use super::seam::{CallId, Cancel, End, Failure};
 use super::watchdog::Due;
 use super::{Exchange, base};
 use crate::Millis;
@@ -10,13 +12,13 @@ use crate::headers::{self, Header};
 use crate::observe::report::Cause;
 
 impl Exchange {
-    /// Handles the head of the upstream's answer.
-    pub fn handle_call_head(&mut self, status: u16, headers: &[Header], now: Millis) {
-        if self.handle_ask_head(status, headers, now) {
+    /// Handles the head of the answer to a call.
+    pub fn handle_call_head(&mut self, id: CallId, status: u16, headers: &[Header], now: Millis) {
+        if self.handle_ask_head(id, status, headers, now) {
             return;
         }
         // Ignore a second head, or a head for a request that is already answered.
-        let Some(round) = self.state.round_mut().filter(|round| round.awaits_head()) else {
+        let Some(round) = self.state.round_of(id).filter(|round| round.awaits_head()) else {
             return;
         };
         round.handle_head(status, headers, &mut self.report.warnings);
@@ -42,7 +44,7 @@ impl Exchange {
         if !self.output.is_held() {
             return;
         }
-        if self.state.ask_open().is_some_and(|ask| ask.is_of_client() && ask.has_head()) {
+        if self.state.asks().iter().any(|ask| ask.is_of_client() && ask.has_head()) {
             return self.begin_json();
         }
         let Some(round) = self.state.round() else { return };
@@ -54,12 +56,12 @@ impl Exchange {
         }
     }
 
-    /// Handles a piece of the upstream's body, which may be split at any byte.
-    pub fn handle_call_body(&mut self, piece: &[u8], now: Millis) {
-        if piece.is_empty() || self.handle_ask_piece(piece, now) {
+    /// Handles a piece of the body of an answer, which may be split at any byte.
+    pub fn handle_call_body(&mut self, id: CallId, piece: &[u8], now: Millis) {
+        if piece.is_empty() || self.handle_ask_piece(id, piece, now) {
             return;
         }
-        let Some(round) = self.state.round_mut() else { return };
+        let Some(round) = self.state.round_of(id) else { return };
         let received = &mut self.report.upstream_response_bytes;
         *received = received.saturating_add(piece.len());
         self.watchdog.byte(now);
@@ -74,16 +76,16 @@ impl Exchange {
         self.note_progress(now);
         let Some(round) = self.state.round() else { return };
         if round.bytes_left() == 0 {
-            return self.end_call(End::Complete, false, now);
+            return self.end_call(id, End::Complete, Cancel::ReadOut, now);
         }
         self.settle(result, before, now);
-        let Some(answer) = self.state.round().map(super::round::Round::events) else { return };
+        let Some(answer) = self.state.round().map(Round::events) else { return };
         if answer.is_some_and(|answer| answer.is_done()) {
             // A server that keeps the connection open after `[DONE]` must not keep the client
             // waiting.
-            self.end_answer(false, now);
+            self.end_answer(now);
         } else if answer.is_some() && self.watchdog.is_cut_over(now) {
-            self.end_early(now);
+            self.end_early(id, now);
         } else if self.output.body.len() == before
             && self.may_ping()
             && self.watchdog.ping_is_due(now)
@@ -105,19 +107,19 @@ impl Exchange {
         }
     }
 
-    /// Handles the end of the upstream's body.
-    pub fn handle_call_end(&mut self, end: End, now: Millis) {
-        self.end_call(end, false, now);
+    /// Handles the end of the body of an answer.
+    pub fn handle_call_end(&mut self, id: CallId, end: End, now: Millis) {
+        self.state.end_call(id);
+        self.end_call(id, end, Cancel::ReadOut, now);
     }
 
-    /// Ends the upstream call. `is_cut`: the upstream goes on sending bytes that are not read.
-    fn end_call(&mut self, end: End, is_cut: bool, now: Millis) {
-        if self.state.ask_open().is_some() {
-            return self.end_ask(end, is_cut, now);
-        }
+    /// Ends a call. `cancel`: the way to end the call if the host has not ended it.
+    fn end_call(&mut self, id: CallId, end: End, cancel: Cancel, now: Millis) {
+        self.end_ask(id, end, cancel, now);
         let before = self.output.body.len();
-        let Some(round) = self.state.round_mut() else { return };
+        let Some(round) = self.state.round_of(id) else { return };
         let (result, cause) = round.handle_end(end, &mut self.output.body);
+        self.state.cancel_call(id, cancel);
         let Some(result) = self.conclude(result) else { return };
         if let (Err(error), Some(cause)) = (&result, cause)
             // The upstream may have sent an error before it broke off.
@@ -127,7 +129,7 @@ impl Exchange {
         }
         self.settle(result, before, now);
         // Has no effect if an error has already ended the exchange.
-        self.end_answer(is_cut, now);
+        self.end_answer(now);
     }
 
     /// Returns the result for the client, or `None` if the upstream is called again with a change
@@ -173,16 +175,20 @@ impl Exchange {
     }
 
     /// Ends an answer that is complete, except that the upstream's body has not ended.
-    fn end_early(&mut self, now: Millis) {
+    fn end_early(&mut self, id: CallId, now: Millis) {
         let is_cut = self.answer().is_some_and(|answer| answer.ending() == Ending::Cut);
-        self.end_call(End::Complete, is_cut, now);
+        let cancel = if is_cut { Cancel::Cut } else { Cancel::ReadOut };
+        self.end_call(id, End::Complete, cancel, now);
     }
 
-    /// Handles a failure in the host, for which no upstream has answered.
-    pub fn handle_failure(&mut self, failure: Failure, now: Millis) {
-        // Only the step that holds the answer's end can fail once the answer is complete.
-        if self.steps.is_behind() || self.is_step_asking() && failure.is_of_call() {
+    /// Handles the failure of a call in the host. The exchange may go on without the call's answer.
+    pub fn handle_call_failure(&mut self, id: CallId, failure: Failure, now: Millis) {
+        self.state.end_call(id);
+        if self.state.ask_mut(id).is_some_and(|ask| !ask.is_of_client()) {
             return self.handle_step_failure(&failure, now);
+        }
+        if self.state.ask_mut(id).is_none() && self.state.round_of(id).is_none() {
+            return;
         }
         if failure.is_of_upstream() {
             self.end_without_upstream(now);
@@ -190,10 +196,20 @@ impl Exchange {
         let status = self.report.upstream_status;
         if failure == Failure::Undecodable && status.is_some_and(|status| status >= 400) {
             // The status is more informative than the failure.
-            self.handle_call_end(End::Complete, now);
+            self.handle_call_end(id, End::Complete, now);
             if self.state.is_due() {
                 return;
             }
+        }
+        self.handle_failure(failure, now);
+    }
+
+    /// Handles a failure of the whole exchange in the host. The client gets an error, unless its
+    /// answer is complete.
+    pub fn handle_failure(&mut self, failure: Failure, now: Millis) {
+        // Only the step that holds the answer's end can fail once the answer is complete.
+        if self.steps.is_behind() {
+            return self.handle_step_failure(&failure, now);
         }
         if self.is_ended() {
             return;
@@ -212,14 +228,14 @@ impl Exchange {
     /// ends a complete answer, or abandons an upstream that has stalled. A call before that time
     /// has no effect.
     pub fn handle_timeout(&mut self, now: Millis) {
-        if self.state.is_ask_due() && self.steps.is_behind() {
+        if self.state.asks().is_empty() && self.steps.is_behind() {
             if self.steps.until().is_some_and(|until| now >= until) {
                 self.give_up_step(now);
             }
             return;
         }
         // No action is due after the end, even for a host whose timer still runs.
-        if self.state.round().is_none() && self.state.ask_open().is_none() {
+        if !self.has_timeout() {
             return;
         }
         let mut due = self.watchdog.due(now);
@@ -231,27 +247,35 @@ impl Exchange {
             Due::Nothing => {}
             Due::Ping if self.may_ping_unasked() => self.ping(now),
             Due::Ping => self.watchdog.sent(now),
-            Due::End => self.end_early(now),
+            Due::End => {
+                if let Some(id) = self.open_call() {
+                    self.end_early(id, now);
+                }
+            }
             Due::Stalled(reason) => self.give_up(reason, now),
         }
     }
 
-    /// Returns true if a step waits for the answer to its question.
-    fn is_step_asking(&self) -> bool {
-        self.state.ask_open().is_some_and(|ask| !ask.is_of_client())
+    /// Returns true if the answer to an open call has a timeout.
+    pub(super) fn has_timeout(&self) -> bool {
+        self.state.round().is_some() || self.state.asks().iter().any(|ask| !ask.is_of_host())
+    }
+
+    /// Returns the id of the call whose answer is for the client.
+    fn open_call(&self) -> Option<CallId> {
+        let round = self.state.round().map(Round::id);
+        round.or_else(|| self.state.asks().iter().find(|ask| ask.is_of_client()).map(Ask::id))
     }
 
     /// Abandons an upstream that has stalled.
     fn give_up(&mut self, reason: &str, now: Millis) {
-        if self.is_step_asking() {
-            return self.give_up_step(now);
-        }
+        let Some(id) = self.open_call() else { return self.give_up_step(now) };
         if let Some(round) = self.state.round_mut().filter(|round| round.events().is_some())
             && let Some(answer) = round.answer_mut()
         {
             answer.break_off();
             if answer.is_complete() {
-                return self.handle_call_end(End::Aborted, now);
+                return self.end_call(id, End::Aborted, Cancel::ReadOut, now);
             }
         }
         self.end_without_upstream(now);

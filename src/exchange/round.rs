@@ -4,7 +4,7 @@ use std::mem;
 use std::sync::Arc;
 
 use super::body::{ending_of, first_of, first_of_body, has_plain_body, is_whole};
-use super::seam::{ENCODING_UNREADABLE, unreachable_upstream};
+use super::seam::{CallId, ENCODING_UNREADABLE, unreachable_upstream};
 use super::unreachable::Unreachable;
 use super::{End, Pings};
 use crate::answer::{Answer, Ending};
@@ -43,6 +43,7 @@ impl RoundRequest {
 /// Upstream call for the client's answer, and the state of the response.
 #[derive(Debug)]
 pub(super) struct Round {
+    id: CallId,
     config: Arc<Config>,
     protocol: Protocol,
     ids: Ids,
@@ -72,6 +73,7 @@ enum Progress {
 
 impl Round {
     pub(super) fn new(
+        id: CallId,
         config: Arc<Config>,
         protocol: Protocol,
         ids: Ids,
@@ -79,7 +81,11 @@ impl Round {
         context: Box<RequestContext>,
     ) -> Self {
         let begins_early = pings == Pings::AfterHead;
-        Self { config, protocol, ids, begins_early, progress: Progress::Sent(context) }
+        Self { id, config, protocol, ids, begins_early, progress: Progress::Sent(context) }
+    }
+
+    pub(super) fn id(&self) -> CallId {
+        self.id
     }
 
     fn new_answer(&self, context: Box<RequestContext>) -> Box<Answer> {

@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::JSON;
 use super::unreachable::Unreachable;
+use crate::Millis;
 use crate::error::{Error, ErrorKind, Fault};
 use crate::headers::Header;
 use crate::ids::Ids;
@@ -72,21 +73,44 @@ pub enum RequestHead {
     Answered,
 }
 
-/// HTTP request that the host sends to an upstream, or to a web server.
+/// Number of a call, which differs for each call of one exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CallId(pub u32);
+
+/// Call that the host makes: an HTTP request to an upstream or to a web server, or a document to
+/// read.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Call {
-    /// Name of the upstream in the configuration; empty for a web server.
-    pub upstream: String,
-    /// Request path, which begins with the upstream's `base_path`.
+    /// Id with which the host passes the results of the call to the exchange.
+    pub id: CallId,
+    /// Recipient of the call.
+    pub to: To,
+    /// Request path, which begins with the upstream's `base_path`; empty unless the call is for an
+    /// upstream.
     pub path: String,
     /// Headers to send, complete except for `host` and `content-length`. The client's own headers
     /// are not added.
     pub headers: Vec<Header>,
-    /// Body of the request; empty for `GET`.
+    /// Body of the request, or the document; empty for `GET`.
     pub body: Vec<u8>,
-    /// Web address to fetch, if the call is not for an upstream. Set only for hosts that [can
-    /// fetch](HostCan::fetch).
-    pub fetch: Option<Fetch>,
+}
+
+/// Recipient of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum To {
+    /// Upstream with this name in the configuration.
+    Upstream(String),
+    /// Web server, only for hosts that [can fetch](HostCan::fetch).
+    Web(Fetch),
+    /// Reader of the host that extracts the text of a PDF, only for hosts that [can read
+    /// documents](HostCan::read_documents). The body has the bytes that the client declares to be a
+    /// PDF. They come from an untrusted source, so the host must isolate the reader. The text goes
+    /// to [`Exchange::handle_document`](super::Exchange::handle_document).
+    Document {
+        /// Deadline for all documents of the request. Afterwards, only texts that the host has
+        /// already extracted are used. The exchange itself sets no timeout for a document.
+        until: Millis,
+    },
 }
 
 /// Web address to fetch. The host returns a redirection as an answer and does not follow the
@@ -108,19 +132,28 @@ impl fmt::Debug for Fetch {
     }
 }
 
-// The headers contain credentials, the body a prompt.
+// The headers contain credentials, the body a prompt or a document.
 impl fmt::Debug for Call {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Call")
-            .field("upstream", &self.upstream)
+            .field("id", &self.id)
+            .field("to", &self.to)
             .field("path", &self.path)
             .field("body_bytes", &self.body.len())
-            .field("fetch", &self.fetch)
             .finish_non_exhaustive()
     }
 }
 
 impl Call {
+    /// Returns the name of the upstream, if the call is for an upstream.
+    #[must_use]
+    pub fn upstream(&self) -> Option<&str> {
+        match &self.to {
+            To::Upstream(name) => Some(name),
+            To::Web(_) | To::Document { .. } => None,
+        }
+    }
+
     /// Returns the HTTP method: `GET` for a call without a body, else `POST`. `GET` is used only
     /// with hosts that [can list models](HostCan::list_models) or fetch.
     #[must_use]
@@ -129,7 +162,8 @@ impl Call {
     }
 }
 
-/// Instruction for the host on the remaining bytes of an upstream's answer.
+/// Instruction for the host on a call whose answer is not read any more. The host passes no more
+/// results of the call to the exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cancel {
     /// Instruction to read the answer to its end, which is expected soon. A host that reads on for
@@ -186,12 +220,6 @@ impl Failure {
             self,
             Self::NoRoute | Self::Unreachable(_) | Self::NoHealthyUpstream | Self::Timeout
         )
-    }
-
-    /// Returns true if the failure concerns only one call, so that a preparation step can continue
-    /// without the answer to the failed call.
-    pub(super) fn is_of_call(&self) -> bool {
-        self.is_of_upstream() || matches!(self, Self::BrokeOff | Self::Undecodable)
     }
 
     /// Returns the cause for the report and the error for the client.
@@ -256,12 +284,12 @@ pub struct HostCan {
     /// True if the host can send a request without a body ([`Call::method`]). Creole uses such a
     /// request to list an upstream's models where the configuration names none.
     pub list_models: bool,
-    /// True if the host can fetch any URL ([`Call::fetch`]) before the call that answers the
-    /// client. The host must check the server: unless [`Fetch::may_be_private`], the host may
-    /// connect only to public addresses, whatever the name resolves to. Needs [`Self::ask_again`].
+    /// True if the host can fetch any URL ([`To::Web`]) before the call that answers the client.
+    /// The host must check the server: unless [`Fetch::may_be_private`], the host may connect only
+    /// to public addresses, whatever the name resolves to. Needs [`Self::ask_again`].
     pub fetch: bool,
     /// True if the host can extract the text of PDFs, for upstreams that accept no files
-    /// ([`Exchange::poll_document`](super::Exchange::poll_document)).
+    /// ([`To::Document`]).
     pub read_documents: bool,
     /// True if the host leaves requests for paths outside of Creole's to other services, as a proxy
     /// can. Creole does not answer these requests.

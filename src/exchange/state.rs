@@ -3,10 +3,19 @@
 use super::ask::Ask;
 use super::retry::Refusal;
 use super::round::Round;
+use super::seam::{CallId, Cancel};
 
-/// Phase of an exchange. Only the methods of this type change the phase.
+/// Phase of an exchange, and its open calls. Only the methods of this type change the phase.
 #[derive(Debug)]
-pub(super) struct State(Phase);
+pub(super) struct State {
+    phase: Phase,
+    /// Calls that the host has not ended, and whose answers the exchange reads.
+    open: Vec<CallId>,
+    /// Calls whose answers the exchange does not read any more, until the host polls them.
+    cancelled: Vec<(CallId, Cancel)>,
+    /// Number of calls made.
+    calls: u32,
+}
 
 #[derive(Debug)]
 enum Phase {
@@ -15,22 +24,16 @@ enum Phase {
     /// Phase: an upstream call is due, either the first or a retry after a refusal. The client has
     /// received at most comments.
     Due(Option<Box<Refusal>>),
-    /// Phase: a step's next question is due, or the first upstream call after the last step. After
-    /// the answer, the client has received everything but the answer's end. `cut`: the upstream
-    /// goes on sending bytes that are not read.
-    AskDue { cut: bool },
-    /// Phase: a step's question, a count or a list of models is open. The client receives nothing
-    /// of the answer meanwhile.
-    Asked(Ask),
-    /// Phase: the host reads a document. Nothing was sent to the client.
-    Reading,
+    /// Phase: a step, a count or a list of models has open questions, or (`is_due`) a step's next
+    /// question may be due, or the first upstream call after the last step. The client receives
+    /// nothing of the answer meanwhile; after the answer, it has everything but the answer's end.
+    Asking { asks: Vec<Ask>, is_due: bool },
     /// Phase: the upstream was called. The client has received the answer as far as translated.
     Called(Round),
     /// Placeholder while a method owns the data of the phase. No host sees this phase.
     Taken,
-    /// Phase: the response is complete. `cut`: the upstream goes on sending bytes that are not
-    /// read.
-    Ended { cut: bool },
+    /// Phase: the response is complete.
+    Ended,
     /// Phase: the request is not for Creole and is forwarded unchanged.
     Passed,
 }
@@ -47,72 +50,97 @@ pub(super) enum Due {
 
 impl State {
     pub(super) fn new() -> Self {
-        Self(Phase::Requested)
+        Self { phase: Phase::Requested, open: Vec::new(), cancelled: Vec::new(), calls: 0 }
     }
 
     pub(super) fn pass(&mut self) {
-        self.0 = Phase::Passed;
+        self.phase = Phase::Passed;
     }
 
     /// Marks the request as complete, so that its first call is due.
     pub(super) fn complete(&mut self) {
-        if matches!(self.0, Phase::Requested) {
-            self.0 = Phase::Due(None);
+        if matches!(self.phase, Phase::Requested) {
+            self.phase = Phase::Due(None);
         }
+    }
+
+    /// Opens a call, and returns its id.
+    pub(super) fn open_call(&mut self) -> CallId {
+        self.calls = self.calls.wrapping_add(1);
+        self.open.push(CallId(self.calls));
+        CallId(self.calls)
+    }
+
+    /// Notes that a call has ended, as the host says.
+    pub(super) fn end_call(&mut self, id: CallId) {
+        self.open.retain(|open| *open != id);
+    }
+
+    /// Cancels a call, unless it has ended.
+    pub(super) fn cancel_call(&mut self, id: CallId, how: Cancel) {
+        if self.open.contains(&id) {
+            self.end_call(id);
+            self.cancelled.push((id, how));
+        }
+    }
+
+    /// Cancels all open calls.
+    pub(super) fn cancel_calls(&mut self) {
+        self.cancelled.extend(self.open.drain(..).map(|id| (id, Cancel::ReadOut)));
+    }
+
+    /// Removes a cancelled call, which the host has not polled yet.
+    pub(super) fn take_cancelled(&mut self) -> Option<(CallId, Cancel)> {
+        self.cancelled.pop()
     }
 
     /// Changes the phase: an upstream call for the client's answer is open.
     pub(super) fn call(&mut self, round: Round) {
-        self.0 = Phase::Called(round);
+        self.phase = Phase::Called(round);
     }
 
     /// Changes the phase: an auxiliary call, such as a token count, is open.
     pub(super) fn ask(&mut self, ask: Ask) {
-        self.0 = Phase::Asked(ask);
-    }
-
-    /// Changes the phase: the host reads a document.
-    pub(super) fn read(&mut self) {
-        self.0 = Phase::Reading;
-    }
-
-    pub(super) fn is_reading(&self) -> bool {
-        matches!(self.0, Phase::Reading)
+        match &mut self.phase {
+            Phase::Asking { asks, .. } => asks.push(ask),
+            _ => self.phase = Phase::Asking { asks: vec![ask], is_due: false },
+        }
     }
 
     /// Makes another call due after the upstream refused the last call.
     pub(super) fn retry(&mut self, refusal: Refusal) {
-        self.0 = Phase::Due(Some(Box::new(refusal)));
+        self.phase = Phase::Due(Some(Box::new(refusal)));
+        self.cancel_calls();
     }
 
-    /// Changes the phase: the next question of a step is due.
-    pub(super) fn make_ask_due(&mut self, cut: bool) {
-        if !self.is_ended() {
-            self.0 = Phase::AskDue { cut };
+    /// Changes the phase: the next question of a step may be due.
+    pub(super) fn make_ask_due(&mut self) {
+        match &mut self.phase {
+            Phase::Asking { is_due, .. } => *is_due = true,
+            Phase::Ended => {}
+            _ => {
+                self.phase = Phase::Asking { asks: Vec::new(), is_due: true };
+                self.cancel_calls();
+            }
         }
     }
 
+    /// Ends the exchange and cancels its calls.
     pub(super) fn end(&mut self) {
-        if !self.is_ended() {
-            self.0 = Phase::Ended { cut: false };
-        }
-    }
-
-    /// Marks an ended exchange as cut: the upstream goes on sending an answer that is not read.
-    pub(super) fn cut(&mut self) {
-        if self.is_ended() {
-            self.0 = Phase::Ended { cut: true };
-        }
+        self.phase = Phase::Ended;
+        self.cancel_calls();
     }
 
     /// Takes the call that is due out of the phase.
     pub(super) fn take_due(&mut self) -> Option<Due> {
-        match std::mem::replace(&mut self.0, Phase::Taken) {
+        if let Phase::Asking { is_due, .. } = &mut self.phase {
+            return std::mem::take(is_due).then_some(Due::Ask);
+        }
+        match std::mem::replace(&mut self.phase, Phase::Taken) {
             Phase::Due(None) => Some(Due::First),
             Phase::Due(Some(refusal)) => Some(Due::Again(refusal)),
-            Phase::AskDue { .. } => Some(Due::Ask),
             other => {
-                self.0 = other;
+                self.phase = other;
                 None
             }
         }
@@ -120,76 +148,71 @@ impl State {
 
     /// Takes the round out of the phase; the caller puts it back with [`State::call`].
     pub(super) fn take_round(&mut self) -> Option<Round> {
-        match std::mem::replace(&mut self.0, Phase::Taken) {
+        match std::mem::replace(&mut self.phase, Phase::Taken) {
             Phase::Called(round) => Some(round),
             other => {
-                self.0 = other;
+                self.phase = other;
                 None
             }
         }
     }
 
-    /// Takes the open auxiliary call out of the phase, once its answer has arrived or failed.
-    pub(super) fn take_ask(&mut self) -> Option<Ask> {
-        match std::mem::replace(&mut self.0, Phase::Taken) {
-            Phase::Asked(ask) => Some(ask),
-            other => {
-                self.0 = other;
-                None
-            }
+    /// Removes all open auxiliary calls, and cancels them.
+    pub(super) fn end_asks(&mut self) {
+        if let Phase::Asking { asks, .. } = &mut self.phase {
+            asks.clear();
+            self.cancel_calls();
         }
+    }
+
+    /// Removes an open auxiliary call, once its answer has arrived or failed.
+    pub(super) fn take_ask(&mut self, id: CallId) -> Option<Ask> {
+        let Phase::Asking { asks, .. } = &mut self.phase else { return None };
+        let at = asks.iter().position(|ask| ask.id() == id)?;
+        Some(asks.remove(at))
     }
 
     pub(super) fn round(&self) -> Option<&Round> {
-        match &self.0 {
+        match &self.phase {
             Phase::Called(round) => Some(round),
             _ => None,
         }
+    }
+
+    /// Returns the round of a call.
+    pub(super) fn round_of(&mut self, id: CallId) -> Option<&mut Round> {
+        self.round_mut().filter(|round| round.id() == id)
     }
 
     pub(super) fn round_mut(&mut self) -> Option<&mut Round> {
-        match &mut self.0 {
+        match &mut self.phase {
             Phase::Called(round) => Some(round),
             _ => None,
         }
     }
 
-    pub(super) fn ask_open(&self) -> Option<&Ask> {
-        match &self.0 {
-            Phase::Asked(ask) => Some(ask),
-            _ => None,
+    /// Returns the open auxiliary calls.
+    pub(super) fn asks(&self) -> &[Ask] {
+        match &self.phase {
+            Phase::Asking { asks, .. } => asks,
+            _ => &[],
         }
     }
 
-    pub(super) fn ask_mut(&mut self) -> Option<&mut Ask> {
-        match &mut self.0 {
-            Phase::Asked(ask) => Some(ask),
-            _ => None,
-        }
+    pub(super) fn ask_mut(&mut self, id: CallId) -> Option<&mut Ask> {
+        let Phase::Asking { asks, .. } = &mut self.phase else { return None };
+        asks.iter_mut().find(|ask| ask.id() == id)
     }
 
     pub(super) fn is_due(&self) -> bool {
-        matches!(self.0, Phase::Due(_) | Phase::AskDue { .. })
-    }
-
-    pub(super) fn is_ask_due(&self) -> bool {
-        matches!(self.0, Phase::AskDue { .. })
-    }
-
-    /// Returns true if the answer to the last call is over and another call is due.
-    pub(super) fn is_next_due(&self) -> bool {
-        matches!(self.0, Phase::Due(Some(_)) | Phase::AskDue { .. })
+        matches!(self.phase, Phase::Due(_) | Phase::Asking { is_due: true, .. })
     }
 
     pub(super) fn is_ended(&self) -> bool {
-        matches!(self.0, Phase::Ended { .. })
-    }
-
-    pub(super) fn is_cut(&self) -> bool {
-        matches!(self.0, Phase::Ended { cut: true } | Phase::AskDue { cut: true })
+        matches!(self.phase, Phase::Ended)
     }
 
     pub(super) fn is_passed(&self) -> bool {
-        matches!(self.0, Phase::Passed)
+        matches!(self.phase, Phase::Passed)
     }
 }

@@ -4,19 +4,23 @@
 //! Steps before the call run one after another. The step after the answer holds the answer's end,
 //! and asks its questions once the answer is complete.
 
+use std::ops::Range;
+
 use super::ask::Asker;
-use super::seam::{Call, Failure, HostCan};
+use super::seam::{Call, CallId, Failure, HostCan, To};
 use super::{Client, Exchange, Path};
 use crate::Millis;
 use crate::config::{Config, CountTokens, Upstream};
 use crate::error::Error;
 use crate::ids::Ids;
+use crate::json;
 use crate::model::request_context::RequestContext;
 use crate::observe::report::{Outcome, Report};
 use crate::observe::warning::Warnings;
 use crate::protocols::Refused;
-use crate::steps::{Came, Can, Change, Hold, Nothing, Question, See, Step};
+use crate::steps::{Came, Can, Change, DocumentText, Hold, Nothing, Question, See, Step, Unread};
 use crate::steps::{descriptions, documents, images, verdicts};
+use crate::text::{base64, words};
 
 /// Steps before the upstream call, in their order.
 const BEFORE: &[StepRow] = &[
@@ -60,16 +64,6 @@ struct Running {
     until: Millis,
     /// Parts that upstreams refused in the step's own requests.
     refused: Vec<Refused>,
-}
-
-/// Next action for a running step.
-pub(super) enum Next {
-    /// Call that the host has to make.
-    Call(Call),
-    /// Document that the host itself has to read.
-    Host,
-    /// End of the step: no questions are left.
-    Over,
 }
 
 impl Default for Steps {
@@ -118,6 +112,11 @@ impl Steps {
         self.current.as_ref().map(|running| &*running.step)
     }
 
+    /// Returns the parts that upstreams refused in the running step's requests.
+    pub(super) fn refused(&self) -> &[Refused] {
+        self.current.as_ref().map_or(&[], |running| &running.refused)
+    }
+
     /// Returns the list of parts that upstreams refused in the running step's requests.
     pub(super) fn refused_mut(&mut self) -> Option<&mut Vec<Refused>> {
         self.current.as_mut().map(|running| &mut running.refused)
@@ -129,24 +128,28 @@ impl Steps {
 }
 
 impl Exchange {
-    /// Runs the steps before the upstream call until a step has a question or all steps are done.
-    /// Steps may rewrite `body`, the client's request, into a form that the upstream accepts.
-    pub(super) fn prepare(&mut self, body: &mut Vec<u8>, now: Millis) -> Result<Next, Error> {
+    /// Runs the steps before the upstream call until a step has a question, which is returned, or
+    /// all steps are done. Steps may rewrite `body`, the client's request, into a form that the
+    /// upstream accepts.
+    pub(super) fn prepare(
+        &mut self,
+        body: &mut Vec<u8>,
+        now: Millis,
+    ) -> Result<Option<Call>, Error> {
         loop {
             if let Some(running) = &mut self.steps.current {
                 if now >= running.until {
                     running.step.give_up();
                 }
-                match self.ask_next(body, now) {
-                    Next::Over => {}
-                    next => return Ok(next),
+                if let Some(call) = self.ask_next(body, now) {
+                    return Ok(Some(call));
                 }
                 if let Some(Change::Body(written)) = self.end_step(body, now)? {
                     *body = written;
                 }
                 self.steps.warnings = Some(Box::new(self.report.warnings.clone()));
             }
-            let Some(row) = self.next_row() else { return Ok(Next::Over) };
+            let Some(row) = self.next_row() else { return Ok(None) };
             self.begin_step(row, body, now)?;
         }
     }
@@ -192,31 +195,30 @@ impl Exchange {
     }
 
     /// Returns the call for the next question of the running step.
-    fn ask_next(&mut self, body: &[u8], now: Millis) -> Next {
+    fn ask_next(&mut self, body: &[u8], now: Millis) -> Option<Call> {
         let config = self.config.clone();
         loop {
-            let Some(running) = &self.steps.current else { return Next::Over };
+            let running = self.steps.current.as_ref()?;
             let (began, until) = (Some(running.began), running.until);
             let see = see(&config, self.can, self.ids, &self.client, body, began, now);
-            let question = match running.step.ask(&see) {
-                None => return Next::Over,
-                Some(Question::Document(_)) => {
-                    self.state.read();
-                    return Next::Host;
+            let question = running.step.ask(&see)?;
+            let id = self.state.open_call();
+            let made = match question {
+                Question::Document(data) => {
+                    let (path, headers, body) =
+                        (String::new(), Vec::new(), document_at(body, data));
+                    let call = Call { id, to: To::Document { until }, path, headers, body };
+                    Some((call, Asker::Document))
                 }
-                Some(Question::Web(question)) => {
-                    self.begin_ask(Asker::Web, until.saturating_sub(now), now);
-                    return Next::Call(Call::web(question));
-                }
-                Some(Question::Model(question)) => question,
+                Question::Web(question) => Some((Call::web(id, question), Asker::Web)),
+                Question::Model(question) => self.model_call(id, &question),
             };
-            let Some((call, context)) = self.model_call(&question, &running.refused) else {
-                self.take_came(Came::Nothing(Nothing::Unwritten));
-                continue;
-            };
-            let asker = Asker::Model(question.upstream.protocol, context);
-            self.begin_ask(asker, until.saturating_sub(now), now);
-            return Next::Call(call);
+            if let Some((call, asker)) = made {
+                self.begin_ask(id, asker, until.saturating_sub(now), now);
+                return Some(call);
+            }
+            self.state.end_call(id);
+            self.take_came(Came::Nothing(Nothing::Unwritten));
         }
     }
 
@@ -233,11 +235,10 @@ impl Exchange {
         }
     }
 
-    /// Passes the result of the step's question to the step. `is_cut`: the upstream goes on sending
-    /// bytes that are not read.
-    pub(super) fn handle_came(&mut self, came: Came, is_cut: bool, now: Millis) {
+    /// Passes the result of the step's question to the step.
+    pub(super) fn handle_came(&mut self, came: Came, now: Millis) {
         self.take_came(came);
-        self.go_on(is_cut, now);
+        self.go_on(now);
     }
 
     /// Passes a failure of the step's call to the step.
@@ -247,7 +248,18 @@ impl Exchange {
             Failure::BrokeOff | Failure::Undecodable => Nothing::BrokeOff,
             _ => Nothing::Unreachable,
         };
-        self.handle_came(Came::Nothing(why), false, now);
+        self.state.end_asks();
+        self.handle_came(Came::Nothing(why), now);
+    }
+
+    /// Handles the text of a document that the exchange had the host read
+    /// ([`To::Document`](super::To::Document)), or the reason why the document has no text.
+    pub fn handle_document(&mut self, id: CallId, came: Result<DocumentText, Unread>) {
+        self.state.end_call(id);
+        if self.state.ask_mut(id).is_some_and(|ask| ask.is_of_host()) {
+            self.state.take_ask(id);
+            self.handle_came(Came::Document(came), 0);
+        }
     }
 
     /// Abandons the running step, because its time is over.
@@ -255,17 +267,18 @@ impl Exchange {
         if let Some(running) = &mut self.steps.current {
             running.step.give_up();
         }
-        self.go_on(false, now);
+        self.state.end_asks();
+        self.go_on(now);
     }
 
     /// Makes the next question of the step due. A step after the answer that has no question ends
     /// at once: a host that never polls for another call must not keep the client waiting.
-    fn go_on(&mut self, is_cut: bool, now: Millis) {
-        self.state.make_ask_due(is_cut);
+    fn go_on(&mut self, now: Millis) {
+        self.state.make_ask_due();
         if let Some(running) = self.steps.current.as_ref().filter(|running| running.is_behind) {
             let see = see(&self.config, self.can, self.ids, &self.client, b"", None, now);
             if running.step.ask(&see).is_none() {
-                self.end_behind(is_cut, now);
+                self.end_behind(now);
             }
         }
     }
@@ -286,35 +299,31 @@ impl Exchange {
     }
 
     /// Ends a complete answer, or makes the first question of the step after the answer due.
-    /// `is_cut`: the upstream goes on sending bytes that are not read.
-    pub(super) fn end_answer(&mut self, is_cut: bool, now: Millis) {
+    pub(super) fn end_answer(&mut self, now: Millis) {
         if self.steps.is_holding()
             && !self.is_ended()
             && let Some(step) = self.steps.hold.take()
         {
             self.report = self.report();
             self.steps.current = Some(self.run(step, true, now));
-            self.state.make_ask_due(is_cut);
+            self.state.make_ask_due();
             return;
         }
         self.finish(Outcome::Answered, 200, now);
-        if is_cut {
-            self.state.cut();
-        }
     }
 
     /// Returns the call for the next question of the step after the answer; without a question,
     /// ends the answer.
     pub(super) fn ask_behind(&mut self, now: Millis) -> Option<Call> {
-        if let Next::Call(call) = self.ask_next(b"", now) {
-            return Some(call);
+        let call = self.ask_next(b"", now);
+        if call.is_none() {
+            self.end_behind(now);
         }
-        self.end_behind(false, now);
-        None
+        call
     }
 
     /// Sends the end of the answer to the client, as rewritten by the step after the answer.
-    fn end_behind(&mut self, is_cut: bool, now: Millis) {
+    fn end_behind(&mut self, now: Millis) {
         let before = self.output.body.len();
         if let Ok(Some(Change::End(end))) = self.end_step(b"", now) {
             self.output.body.extend_from_slice(&end);
@@ -325,8 +334,14 @@ impl Exchange {
         }
         self.count_bytes_since(before);
         self.watchdog.sent(now);
-        self.end_answer(is_cut, now);
+        self.end_answer(now);
     }
+}
+
+/// Returns the bytes of a document, whose base64 data is a JSON string at this place in the body.
+fn document_at(body: &[u8], data: Range<usize>) -> Vec<u8> {
+    let data = words::utf8(body).and_then(|body| body.get(data)).and_then(json::string);
+    data.and_then(|data| base64::decode(&data.decode())).unwrap_or_default()
 }
 
 /// Returns the view of an exchange that steps receive.

@@ -26,14 +26,17 @@ const NOW: u64 = 1_790_000_000_000;
 const ANSWER: &[u8] = b"SAY Hello \"you\"\nSAY  and more\nCALL weather {\"city\":\"Oslo\"}\nSTOP\n";
 
 /// A host's loop, as far as these tests need it.
-fn respond<'a>(mut exchange: Exchange, pieces: impl IntoIterator<Item = &'a [u8]>) -> Answer {
-    exchange.handle_call_head(200, &[], NOW);
+fn respond<'a>(
+    (mut exchange, call): (Exchange, Call),
+    pieces: impl IntoIterator<Item = &'a [u8]>,
+) -> Answer {
+    exchange.handle_call_head(call.id, 200, &[], NOW);
     let mut body = Vec::new();
     for piece in pieces {
-        exchange.handle_call_body(piece, NOW);
+        exchange.handle_call_body(call.id, piece, NOW);
         exchange.poll_body(&mut body);
     }
-    exchange.handle_call_end(End::Complete, NOW);
+    exchange.handle_call_end(call.id, End::Complete, NOW);
     let head = exchange.poll_head().unwrap();
     exchange.poll_body(&mut body);
     Answer { status: head.status, body, report: exchange.report() }
@@ -67,7 +70,7 @@ fn asked(stream: bool) -> (Exchange, Call) {
 }
 
 fn answered<'a>(stream: bool, pieces: impl IntoIterator<Item = &'a [u8]>) -> Answer {
-    respond(asked(stream).0, pieces)
+    respond(asked(stream), pieces)
 }
 
 fn check(answer: &Answer) {
@@ -118,13 +121,13 @@ fn an_answer_without_its_end_is_an_error() {
 
 #[test]
 fn what_it_refuses_is_left_out_of_a_second_round() {
-    let (mut exchange, _) = asked(false);
-    exchange.handle_call_head(400, &[], NOW);
-    exchange.handle_call_body(b"REFUSE Unsupported parameter: 'temperature'", NOW);
-    exchange.handle_call_end(End::Complete, NOW);
+    let (mut exchange, call) = asked(false);
+    exchange.handle_call_head(call.id, 400, &[], NOW);
+    exchange.handle_call_body(call.id, b"REFUSE Unsupported parameter: 'temperature'", NOW);
+    exchange.handle_call_end(call.id, End::Complete, NOW);
     let call = exchange.poll_call(NOW).unwrap();
     assert_eq!(call.body, b"ASK Which weather?\n");
-    let answer = respond(exchange, [ANSWER]);
+    let answer = respond((exchange, call), [ANSWER]);
     check(&answer);
     let mut warnings = answer.report.warnings.iter();
     assert!(warnings.any(|warning| warning.code == "parameter_refused"));

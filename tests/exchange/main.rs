@@ -8,6 +8,7 @@
 )]
 
 mod beginnings;
+mod calls;
 mod context;
 mod conversations;
 mod cuts;
@@ -38,10 +39,10 @@ mod windows;
 use std::sync::Arc;
 
 use creole::config::Log;
-use creole::{Call, Cancel, Config, End, Exchange, Failure, Head, HostCan, Pings, Unreachable};
+use creole::{Call, Cancel, Config, End, Failure, Head, HostCan, Pings, Unreachable};
 use serde_json::{Value, json};
 
-use support::drive::{self, Decision, NOW, SEED, Steps as _, can, headers};
+use support::drive::{self, Decision, Exchange, NOW, SEED, Steps as _, can, headers};
 use support::grammar::{self, Rules};
 
 fn ask(stream: bool) -> Vec<u8> {

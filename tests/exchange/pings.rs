@@ -2,7 +2,7 @@
 
 use super::host::request;
 use super::*;
-use creole::Fetch;
+use creole::To;
 use creole::observe::report::Outcome;
 use support::fold;
 
@@ -376,7 +376,7 @@ fn preparations_come_before_pings_and_are_kept_behind_them() {
     let mut exchange = Exchange::new(drive::config(config), SEED, host);
     exchange.decide("POST", "/v1/messages", &headers(&[("x-api-key", "k")]));
     let call = exchange.request(body.to_string().as_bytes(), NOW).unwrap();
-    assert!(matches!(call.fetch, Some(Fetch { .. })));
+    assert!(matches!(call.to, To::Web(_)));
     let mut client =
         Waiting { exchange, heads: Vec::new(), out: Vec::new(), asked: Vec::new(), now: NOW };
     client.head(200);

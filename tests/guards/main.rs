@@ -28,11 +28,11 @@ mod turns;
 use std::sync::Arc;
 
 use creole::observe::report::{Cause, Report};
-use creole::{Config, End, Exchange, Head, HostCan, Pings};
+use creole::{Config, End, Head, HostCan, Pings};
 use serde_json::{Value, json};
 
 use support::chat;
-use support::drive::{self, NOW, SEED, Steps as _, can, headers};
+use support::drive::{self, Exchange, NOW, SEED, Steps as _, can, headers};
 
 /// Result of one request: what the client got, and what the upstream was sent last.
 struct Turn {

@@ -59,7 +59,7 @@ fn the_judge_is_asked_once_in_the_protocol_of_its_upstream() {
         let got = asked(&Session::with(&config));
         assert_eq!(got.asked.len(), 1);
         let call = &got.asked[0];
-        assert_eq!((call.upstream.as_str(), call.path.as_str()), ("safe", path));
+        assert_eq!((call.upstream(), call.path.as_str()), (Some("safe"), path));
         let body: Value = serde_json::from_slice(&call.body).unwrap();
         assert_eq!((&body["model"], &body[limit]), (&json!("guard-1"), &json!(4096)));
         assert_ne!(body["stream"], true);
@@ -117,7 +117,7 @@ fn the_judges_call_has_its_own_upstreams_credential_alone() {
     assert!(
         got.asked[0].headers.contains(&("authorization".to_owned(), "Bearer sk-client".to_owned()))
     );
-    assert_eq!(got.asked[0].upstream, "main");
+    assert_eq!(got.asked[0].upstream(), Some("main"));
 }
 
 #[test]

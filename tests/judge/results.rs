@@ -3,7 +3,7 @@
 use creole::Failure;
 use creole::observe::log::{self, Request};
 
-use super::support::drive::NOW;
+use super::support::drive::{Exchange, NOW};
 use super::*;
 
 /// Two calls: `ls`, and one that removes everything.
@@ -313,7 +313,7 @@ fn an_answer_of_creoles_own_has_an_empty_map() {
     let mut session = Session::new().whole();
     session.body["max_tokens"] = json!(0);
     let sent = support::drive::headers(&[("x-api-key", "k")]);
-    let mut exchange = creole::Exchange::new(session.config.clone(), 1, session.can);
+    let mut exchange = Exchange::new(session.config.clone(), 1, session.can);
     exchange.handle_request_head("POST", "/v1/messages", &sent);
     exchange.handle_request_body(session.body.to_string().into_bytes(), NOW);
     assert!(exchange.poll_call(NOW).is_none());

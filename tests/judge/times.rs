@@ -4,11 +4,11 @@ use creole::observe::report::Outcome;
 use creole::{End, Failure};
 
 use super::results::two_calls;
-use super::support::drive::NOW;
+use super::support::drive::{Exchange, NOW};
 use super::*;
 
 /// The judge has been asked.
-fn waiting(session: &Session) -> (creole::Exchange, Vec<u8>) {
+fn waiting(session: &Session) -> (Exchange, Vec<u8>) {
     let mut exchange = session.begin();
     exchange.handle_call_head(200, &[], NOW);
     exchange.handle_call_body(two_calls().as_bytes(), NOW);

@@ -1,8 +1,8 @@
 //! Refusals by an upstream of requests that went up unchanged.
 
-use creole::{Exchange, HostCan, Pings};
+use creole::{HostCan, Pings};
 
-use super::support::drive::{Steps as _, can};
+use super::support::drive::{Exchange, Steps as _, can};
 
 use super::*;
 
@@ -242,6 +242,6 @@ fn a_member_that_decides_something_stands_once() {
     // What nobody knows goes up as it came, and a translated request has one model.
     assert!(ask(r#""model":"cheap","future":1,"future":2"#).is_ok());
     let sent = ask(r#""model":"cheap","model":"other""#).unwrap();
-    assert_eq!(sent.upstream, "chat");
+    assert_eq!(sent.upstream(), Some("chat"));
     assert_eq!(String::from_utf8(sent.body).unwrap().matches("\"model\"").count(), 1);
 }

@@ -1,8 +1,8 @@
 //! Addresses that a client chooses, in whatever spelling.
 
-use creole::{Exchange, HostCan, Pings};
+use creole::{HostCan, Pings};
 
-use super::support::drive::{self, NOW, SEED, Steps as _};
+use super::support::drive::{self, Exchange, NOW, SEED, Steps as _};
 use super::*;
 
 #[test]
@@ -22,7 +22,7 @@ fn addresses_that_a_client_chooses() {
         exchange.handle_request_body(body.to_string().into_bytes(), NOW);
         let call = exchange.poll_call(NOW)?;
         assert!(!format!("{:?}", call.headers).contains("sk-client"));
-        call.fetch.map(|fetch| (fetch.url, fetch.may_be_private))
+        fetch_of(&call).map(|fetch| (fetch.url.clone(), fetch.may_be_private))
     };
     for url in [
         "http://169.254.169.254/latest/meta-data/",

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use creole::{Call, DocumentText, End, Exchange, Failure, HostCan, Refusals, Unread};
+use creole::{Call, DocumentText, End, Failure, HostCan, Refusals, Unread};
 
-use super::support::drive::{self, NOW, SEED, Steps as _, headers};
+use super::support::drive::{self, Exchange, NOW, SEED, Steps as _, headers};
 use super::*;
 
 /// `%PDF-1`
@@ -33,18 +33,25 @@ fn begin(settings: &str, can: HostCan, messages: &Value) -> Exchange {
     exchange
 }
 
+/// Takes the document that is due, with its time.
+fn due(exchange: &mut Exchange, now: u64) -> (Vec<u8>, u64) {
+    let call = exchange.poll_call(now).unwrap();
+    let To::Document { until } = call.to else { panic!("{call:?}") };
+    assert_eq!(exchange.poll_timeout(), None, "the host keeps the time");
+    assert!(!exchange.is_ended() && exchange.poll_reply().is_none());
+    assert_eq!(exchange.poll_call(now), None, "one after another");
+    (call.body, until)
+}
+
 /// The request for the upstream, once each document has what stands here, the newest first.
 fn read(settings: &str, messages: &Value, texts: &[Result<&str, Unread>]) -> (String, Vec<String>) {
     let mut exchange = begin(settings, can(), messages);
     for text in texts {
-        assert!(exchange.poll_document().is_none(), "before a call was asked for");
-        assert!(exchange.poll_call(NOW).is_none());
-        assert_eq!(exchange.poll_document().unwrap().bytes, b"%PDF-1");
-        assert!(!exchange.is_ended() && exchange.poll_reply().is_none());
+        assert_eq!(due(&mut exchange, NOW).0, b"%PDF-1");
         exchange.handle_document(text.map(|text| DocumentText::whole(text.to_owned())));
     }
     let call = exchange.poll_call(NOW).unwrap();
-    assert!(exchange.poll_document().is_none());
+    assert!(call.upstream().is_some());
     let warnings = exchange.report().warnings.iter().map(|warning| warning.text()).collect();
     (String::from_utf8(call.body).unwrap(), warnings)
 }
@@ -104,8 +111,7 @@ fn escapes_and_line_breaks_in_base64_are_none_of_the_documents() {
     let messages = given(&[document("JVBE\r\nRi0x")]);
     read("{}", &messages, &[Ok("text")]);
     let mut exchange = begin("{}", can(), &given(&[document("*")]));
-    assert!(exchange.poll_call(NOW).is_none());
-    assert_eq!(exchange.poll_document().unwrap().bytes, b"");
+    assert_eq!(due(&mut exchange, NOW).0, b"");
 }
 
 #[test]
@@ -131,12 +137,10 @@ fn of_more_documents_than_are_read_the_newest_are() {
 fn a_host_without_time_gives_what_it_has() {
     let settings = r#"{"read_documents": {"timeout_ms": 1000}}"#;
     let mut exchange = begin(settings, can(), &given(&[document(DATA), document(DATA)]));
-    assert!(exchange.poll_call(NOW).is_none());
-    assert_eq!(exchange.poll_document().unwrap().until, NOW + 1000);
+    assert_eq!(due(&mut exchange, NOW).1, NOW + 1000);
     exchange.handle_document(Ok(DocumentText::whole("alpha".to_owned())));
     // The host may have the other one already: it is asked, and must know at once.
-    assert!(exchange.poll_call(NOW + 1000).is_none());
-    assert_eq!(exchange.poll_document().unwrap().until, NOW + 1000);
+    assert_eq!(due(&mut exchange, NOW + 1000).1, NOW + 1000);
     exchange.handle_document(Err(Unread::NoTime));
     let call = exchange.poll_call(NOW + 1000).unwrap();
     let sent = String::from_utf8(call.body).unwrap();
@@ -154,7 +158,7 @@ fn a_request_without_what_was_refused_has_the_text_and_the_warnings() {
         exchange.remember(Arc::clone(&refusals));
         exchange.decide("POST", "/v1/messages", &headers(&[("x-api-key", "k")]));
         exchange.handle_request_body(body.to_string().into_bytes(), NOW);
-        assert!(exchange.poll_call(NOW).is_none() && exchange.poll_document().is_some());
+        due(&mut exchange, NOW);
         exchange.handle_document(Ok(DocumentText::whole("alpha".to_owned())));
         let call = exchange.poll_call(NOW).unwrap();
         (exchange, call)
@@ -184,7 +188,7 @@ fn a_request_without_what_was_refused_has_the_text_and_the_warnings() {
 #[test]
 fn a_text_that_was_cut_off_is_told_to_the_operator() {
     let mut exchange = begin("{}", can(), &given(&[document(DATA)]));
-    assert!(exchange.poll_call(NOW).is_none() && exchange.poll_document().is_some());
+    due(&mut exchange, NOW);
     let text = "[page 1 of 9]\nalpha\n".to_owned();
     exchange.handle_document(Ok(DocumentText { text, is_cut: true }));
     exchange.poll_call(NOW).unwrap();
@@ -204,7 +208,7 @@ fn nothing_is_read_for_a_count_that_is_not_made_or_has_no_key() {
         exchange.decide("POST", "/v1/messages/count_tokens", &headers(&[(key, "k")]));
         let body = json!({"model": "m", "messages": given(&[document(DATA)])});
         exchange.handle_request_body(body.to_string().into_bytes(), NOW);
-        assert!(exchange.poll_call(NOW).is_none() && exchange.poll_document().is_none());
+        assert!(exchange.poll_call(NOW).is_none());
         assert_eq!(exchange.poll_reply().unwrap().head.status, status);
     }
 }
@@ -215,8 +219,7 @@ fn a_count_is_of_the_text() {
     exchange.decide("POST", "/v1/messages/count_tokens", &headers(&[("x-api-key", "k")]));
     let body = json!({"model": "m", "messages": given(&[document(DATA)])});
     exchange.handle_request_body(body.to_string().into_bytes(), NOW);
-    assert!(exchange.poll_call(NOW).is_none());
-    assert!(exchange.poll_document().is_some());
+    due(&mut exchange, NOW);
     exchange.handle_document(Ok(DocumentText::whole("word ".repeat(1000))));
     assert!(exchange.poll_call(NOW).is_none());
     let reply = exchange.poll_reply().unwrap();
@@ -236,7 +239,7 @@ fn a_text_for_which_the_request_has_no_room_is_left_out() {
 #[test]
 fn a_host_that_fails_meanwhile_answers_so() {
     let mut exchange = begin("{}", can(), &given(&[document(DATA)]));
-    assert!(exchange.poll_call(NOW).is_none());
+    due(&mut exchange, NOW);
     assert!(exchange.held_bytes() > DATA.len());
     exchange.handle_failure(Failure::Overloaded, NOW);
     assert_eq!(exchange.poll_reply().unwrap().head.status, 529);
@@ -257,7 +260,7 @@ fn nothing_is_read_where_it_is_not_needed_or_not_possible() {
     ] {
         let mut exchange = begin(&settings, can, &given(&[document(DATA)]));
         let call = exchange.poll_call(NOW);
-        assert!(exchange.poll_document().is_none(), "{settings}");
+        assert!(call.as_ref().is_none_or(|call| call.upstream().is_some()), "{settings}");
         assert_eq!(call.is_some(), status == 200, "{settings}");
         if let Some(call) = call {
             assert!(String::from_utf8(call.body).unwrap().contains(DATA), "{settings}");

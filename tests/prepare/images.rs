@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use creole::observe::log::{self, Log};
 use creole::observe::report::Report;
-use creole::{Call, Cancel, Config, End, Exchange, Failure, Fetch, Head, HostCan, Pings};
+use creole::{Call, Cancel, Config, End, Failure, Fetch, Head, HostCan, Pings};
 
-use super::support::drive::{self, NOW, SEED, Steps as _, headers};
+use super::support::drive::{self, Exchange, NOW, SEED, Steps as _, headers};
 use super::*;
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n01234567";
@@ -76,7 +76,7 @@ struct Got {
 
 impl Got {
     fn urls(&self) -> Vec<&str> {
-        self.fetched.iter().map(|call| call.fetch.as_ref().unwrap().url.as_str()).collect()
+        self.fetched.iter().map(|call| fetch_of(call).unwrap().url.as_str()).collect()
     }
 
     fn error(&self) -> String {
@@ -104,7 +104,7 @@ fn run_cut(messages: &Value, does: &dyn Fn(&str) -> Does<'static>, size: usize) 
     let (mut fetched, mut asked, mut now) = (Vec::new(), Vec::new(), NOW);
     while let Some(call) = exchange.poll_call(now) {
         assert_eq!(exchange.poll_head(), None);
-        let Some(Fetch { url, .. }) = &call.fetch else {
+        let Some(Fetch { url, .. }) = fetch_of(&call) else {
             asked.push(serde_json::from_slice(&call.body).unwrap());
             answer(&mut exchange, 200, &[], ANSWER, now);
             break;
@@ -171,13 +171,13 @@ fn an_image_is_fetched_and_sent_as_data_however_its_bytes_come() {
 fn nothing_of_the_clients_goes_to_the_server_of_an_image() {
     let got = run(&new(&[image("https://i.a.example/1?sig=s3cret")]), &|_| SENDS);
     let call = &got.fetched[0];
-    assert_eq!((call.method(), call.upstream.as_str(), call.path.as_str()), ("GET", "", ""));
+    assert_eq!((call.method(), call.upstream(), call.path.as_str()), ("GET", None, ""));
     let names: Vec<&str> = call.headers.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["accept", "accept-encoding", "user-agent"]);
     assert!(!format!("{call:?}").contains("example"), "{call:?}");
-    assert!(!call.fetch.as_ref().unwrap().may_be_private);
+    assert!(!fetch_of(call).unwrap().may_be_private);
     let got = run(&new(&[image("http://127.0.0.1:9/1")]), &|_| SENDS);
-    assert!(got.fetched[0].fetch.as_ref().unwrap().may_be_private);
+    assert!(fetch_of(&got.fetched[0]).unwrap().may_be_private);
 }
 
 #[test]
@@ -316,11 +316,11 @@ fn a_retry_has_the_body_as_it_was_prepared() {
     exchange.poll_call(NOW).unwrap();
     answer(&mut exchange, 200, &[], PNG, NOW);
     let first = exchange.poll_call(NOW).unwrap();
-    assert_eq!((first.fetch, first.upstream.as_str()), (None, "main"));
+    assert_eq!(first.upstream(), Some("main"));
     let refusal = br#"{"error":{"message":"Unsupported parameter: 'max_tokens'","type":"invalid_request_error","param":"max_tokens","code":"unsupported_parameter"}}"#;
     answer(&mut exchange, 400, &[], refusal, NOW);
     let second = exchange.poll_call(NOW).unwrap();
-    assert_eq!(second.fetch, None);
+    assert_eq!(second.upstream(), Some("main"));
     assert!(String::from_utf8(second.body).unwrap().contains(PNG_URL));
 }
 
@@ -332,7 +332,7 @@ fn memory_that_is_scarce_and_a_client_that_goes_end_it_cleanly() {
     exchange.poll_call(NOW).unwrap();
     exchange.forget_request_body();
     answer(&mut exchange, 200, &[], PNG, NOW);
-    assert!(exchange.poll_call(NOW).unwrap().fetch.is_none(), "the body is needed until then");
+    assert!(exchange.poll_call(NOW).unwrap().upstream().is_some(), "the body is needed until then");
 
     let mut exchange = begin(&config, can(), &messages);
     exchange.poll_call(NOW).unwrap();
@@ -366,7 +366,7 @@ fn nothing_is_fetched_where_it_is_not_asked_for_or_not_possible() {
         let mut exchange = begin(&drive::config(&config), can, &messages);
         let call = exchange.poll_call(NOW);
         assert_eq!(call.is_some(), status == 200, "{config}");
-        assert!(call.is_none_or(|call| call.fetch.is_none()));
+        assert!(call.is_none_or(|call| fetch_of(&call).is_none()));
         if status == 400 {
             let body = exchange.poll_reply().unwrap().body;
             assert!(
@@ -410,7 +410,7 @@ fn a_head_without_an_image_ends_the_wait_for_its_body() {
         assert!(exchange.is_call_due(), "{status}");
         assert_eq!(exchange.poll_cancel(), Some(Cancel::Cut));
         let call = exchange.poll_call(NOW).unwrap();
-        assert_eq!(call.fetch.map(|fetch| fetch.url).as_deref(), next);
+        assert_eq!(fetch_of(&call).map(|fetch| fetch.url.as_str()), next);
     }
 }
 
@@ -425,7 +425,7 @@ fn words_in_place_of_an_image_may_go_beyond_the_largest_request() {
     exchange.poll_call(NOW).unwrap();
     exchange.handle_failure(Failure::Timeout, NOW);
     let call = exchange.poll_call(NOW).unwrap();
-    assert_eq!(call.upstream, "main");
+    assert_eq!(call.upstream(), Some("main"));
     assert!(String::from_utf8(call.body).unwrap().contains("it did not come in time"));
 }
 

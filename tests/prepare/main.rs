@@ -14,4 +14,13 @@ mod images;
 #[path = "../support/mod.rs"]
 mod support;
 
+use creole::{Call, Fetch, To};
 use serde_json::{Value, json};
+
+/// The address that a call is for, if it is for one on the web.
+fn fetch_of(call: &Call) -> Option<&Fetch> {
+    match &call.to {
+        To::Web(fetch) => Some(fetch),
+        To::Upstream(_) | To::Document { .. } => None,
+    }
+}

@@ -1,10 +1,12 @@
 //! Drives an [`Exchange`] as a host does.
 
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use creole::observe::report::Report;
 use creole::{
-    Call, Config, End, Exchange, Failure, Head, Header, HostCan, Pings, Reply, RequestHead,
+    Call, CallId, Cancel, Config, DocumentText, End, Failure, Head, Header, HostCan, Millis, Pings,
+    Reply, RequestHead, Unread,
 };
 
 /// The time of every call, so that no split changes what is sent.
@@ -27,6 +29,82 @@ pub enum Decision {
     PassThrough,
     /// Answer at once.
     Reply(Reply),
+}
+
+/// Exchange of a host that makes one call at a time: its events are about the newest call.
+#[derive(Debug)]
+pub struct Exchange {
+    exchange: creole::Exchange,
+    call: Option<CallId>,
+}
+
+impl Deref for Exchange {
+    type Target = creole::Exchange;
+
+    fn deref(&self) -> &creole::Exchange {
+        &self.exchange
+    }
+}
+
+impl DerefMut for Exchange {
+    fn deref_mut(&mut self) -> &mut creole::Exchange {
+        &mut self.exchange
+    }
+}
+
+impl Exchange {
+    /// An exchange of which nothing happened yet.
+    pub fn new(config: Arc<Config>, seed: u128, can: HostCan) -> Self {
+        Self { exchange: creole::Exchange::new(config, seed, can), call: None }
+    }
+
+    /// Makes the next call, if one is due.
+    pub fn poll_call(&mut self, now: Millis) -> Option<Call> {
+        let call = self.exchange.poll_call(now)?;
+        self.call = Some(call.id);
+        Some(call)
+    }
+
+    /// Returns how the newest call is cancelled, if it is.
+    pub fn poll_cancel(&mut self) -> Option<Cancel> {
+        let (id, cancel) = self.exchange.poll_cancel()?;
+        assert_eq!(Some(id), self.call);
+        Some(cancel)
+    }
+
+    fn id(&self) -> CallId {
+        self.call.unwrap_or(CallId(0))
+    }
+
+    /// The head of the newest call's answer.
+    pub fn handle_call_head(&mut self, status: u16, headers: &[Header], now: Millis) {
+        self.exchange.handle_call_head(self.id(), status, headers, now);
+    }
+
+    /// A piece of the newest call's answer.
+    pub fn handle_call_body(&mut self, piece: &[u8], now: Millis) {
+        self.exchange.handle_call_body(self.id(), piece, now);
+    }
+
+    /// The end of the newest call's answer.
+    pub fn handle_call_end(&mut self, end: End, now: Millis) {
+        self.exchange.handle_call_end(self.id(), end, now);
+    }
+
+    /// The text of the document that the newest call is about.
+    pub fn handle_document(&mut self, came: Result<DocumentText, Unread>) {
+        self.exchange.handle_document(self.id(), came);
+    }
+
+    /// A failure of the newest call, or one of the whole exchange.
+    pub fn handle_failure(&mut self, failure: Failure, now: Millis) {
+        match self.call {
+            Some(id) if failure != Failure::Overloaded => {
+                self.exchange.handle_call_failure(id, failure, now);
+            }
+            _ => self.exchange.handle_failure(failure, now),
+        }
+    }
 }
 
 /// Steps of a host: each is one event for an [`Exchange`], and what the host then polls.

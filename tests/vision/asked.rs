@@ -3,7 +3,7 @@
 use creole::config::Log;
 use creole::observe::metrics::{Counters, ModelEntry};
 use creole::observe::report::Outcome;
-use creole::{Config, End};
+use creole::{Config, End, To};
 
 use super::session::answer;
 use super::support::drive;
@@ -27,7 +27,7 @@ fn it_is_shown_an_image_and_nothing_of_the_conversation() {
         session.body["messages"][3]["content"][0]["title"] = json!("CANARY of an image");
         let mut exchange = session.begin();
         let call = exchange.poll_call(drive::NOW).unwrap();
-        assert_eq!(call.upstream, "eyes");
+        assert_eq!(call.upstream(), Some("eyes"));
         let body = String::from_utf8(call.body.clone()).unwrap();
         assert!(body.contains(PNG) && body.contains("see-1"), "{body}");
         let all = format!("{body}{:?}", call.headers);
@@ -102,7 +102,8 @@ fn an_image_on_the_web_is_fetched_and_then_described() {
     let fetching = |status, bytes: &[u8]| {
         let mut exchange = session.begin();
         let call = exchange.poll_call(drive::NOW).unwrap();
-        assert_eq!(call.fetch.unwrap().url, "https://a.test/b.png?c");
+        let To::Web(fetch) = call.to else { panic!("{call:?}") };
+        assert_eq!(fetch.url, "https://a.test/b.png?c");
         exchange.handle_call_head(status, &[], drive::NOW);
         exchange.handle_call_body(bytes, drive::NOW);
         exchange.handle_call_end(End::Complete, drive::NOW);
@@ -110,7 +111,7 @@ fn an_image_on_the_web_is_fetched_and_then_described() {
     };
     let mut exchange = fetching(200, b"\x89PNG\r\n\x1a\n01234567");
     let call = exchange.poll_call(drive::NOW).unwrap();
-    assert_eq!(call.upstream, "eyes");
+    assert_eq!(call.upstream(), Some("eyes"));
     let asked = String::from_utf8(call.body).unwrap();
     assert!(asked.contains("data:image/png;base64,iVBOR") && !asked.contains("a.test"), "{asked}");
     answer(&mut exchange, &says("a tree")[0]);
@@ -118,7 +119,7 @@ fn an_image_on_the_web_is_fetched_and_then_described() {
     assert!(String::from_utf8(call.body).unwrap().contains("a tree"));
     // One that does not come is no error: without it being fetched there would be words, too.
     let call = fetching(404, b"").poll_call(drive::NOW).unwrap();
-    assert_eq!(call.upstream, "main");
+    assert_eq!(call.upstream(), Some("main"));
     assert!(String::from_utf8(call.body).unwrap().contains("[image omitted: its server answered"));
 }
 

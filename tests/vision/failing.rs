@@ -70,16 +70,16 @@ fn its_time_is_one_for_all_images() {
     let content = json!([image(PNG), image(JPEG)]);
     let session = Session::new(json!([{"role": "user", "content": content}]));
     let mut exchange = session.begin();
-    assert_eq!(exchange.poll_call(NOW).unwrap().upstream, "eyes");
+    assert_eq!(exchange.poll_call(NOW).unwrap().upstream(), Some("eyes"));
     assert_eq!(exchange.poll_timeout(), Some(NOW + 60_000));
     exchange.handle_call_head(200, &[], NOW + 50_000);
     exchange.handle_call_body(said("a tree", "stop").as_bytes(), NOW + 50_000);
     exchange.handle_call_end(End::Complete, NOW + 50_000);
-    assert_eq!(exchange.poll_call(NOW + 50_000).unwrap().upstream, "eyes");
+    assert_eq!(exchange.poll_call(NOW + 50_000).unwrap().upstream(), Some("eyes"));
     assert_eq!(exchange.poll_timeout(), Some(NOW + 60_000));
     exchange.handle_timeout(NOW + 60_000);
     let call = exchange.poll_call(NOW + 60_000).unwrap();
-    assert_eq!(call.upstream, "main");
+    assert_eq!(call.upstream(), Some("main"));
     let sent = String::from_utf8(call.body).unwrap();
     assert!(sent.contains("a tree") && sent.contains(NOTE), "{sent}");
     assert_eq!(exchange.report().vision.unwrap().duration_ms, 60_000);
@@ -108,7 +108,7 @@ fn a_retry_has_the_descriptions_and_asks_for_none() {
     exchange.handle_call_body(refusal.to_string().as_bytes(), NOW);
     exchange.handle_call_end(End::Complete, NOW);
     let again = exchange.poll_call(NOW).unwrap();
-    assert_eq!(again.upstream, "main");
+    assert_eq!(again.upstream(), Some("main"));
     let sent = String::from_utf8(again.body).unwrap();
     assert!(sent.contains("a tree") && !sent.contains("temperature"), "{sent}");
     answer(&mut exchange, &Eyes::Says("done".to_owned()));
@@ -141,7 +141,7 @@ fn a_client_without_a_credential_has_nothing_described() {
     let session = Session::with(&config, one());
     assert_eq!(session.begin_with(&[]).poll_call(NOW), None);
     let mut exchange = session.begin_with(&[("x-api-key", "k")]);
-    assert_eq!(exchange.poll_call(NOW).unwrap().upstream, "eyes");
+    assert_eq!(exchange.poll_call(NOW).unwrap().upstream(), Some("eyes"));
 }
 
 #[test]

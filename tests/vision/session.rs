@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use creole::observe::report::Report;
-use creole::{Call, Cancel, Config, End, Exchange, Failure, HostCan, Pings};
+use creole::{Call, Config, End, Failure, HostCan, Pings};
 
-use super::support::drive::{self, Decision, NOW, SEED, Steps as _, headers};
+use super::support::drive::{self, Decision, Exchange, NOW, SEED, Steps as _, headers};
 use super::*;
 
 pub(super) const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB";
@@ -97,7 +97,7 @@ impl Session {
         let mut asked = Vec::new();
         loop {
             let call = exchange.poll_call(NOW).unwrap();
-            if call.upstream == "main" {
+            if call.upstream() == Some("main") {
                 let report = exchange.report();
                 return (Got { asked, call, report }, exchange);
             }
@@ -123,14 +123,15 @@ pub(super) fn answer(exchange: &mut Exchange, eyes: &Eyes) {
         Eyes::Answers(status, answer) => (*status, answer.clone(), End::Complete),
         Eyes::BreaksOff => (200, said("half", "stop"), End::Aborted),
         Eyes::Fails(failure) => return exchange.handle_failure(failure.clone(), NOW),
-        Eyes::Silent => return exchange.handle_timeout(exchange.poll_timeout().unwrap()),
+        Eyes::Silent => {
+            let at = exchange.poll_timeout().unwrap();
+            return exchange.handle_timeout(at);
+        }
     };
     exchange.handle_call_head(status, &[], NOW);
     exchange.handle_call_body(answer.as_bytes(), NOW);
     exchange.handle_call_end(end, NOW);
-    if !matches!(exchange.poll_cancel(), Some(Cancel::ReadOut)) {
-        panic!("the rest is of no use");
-    }
+    assert_eq!(exchange.poll_cancel(), None, "the host has ended the call");
 }
 
 impl Got {

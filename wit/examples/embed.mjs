@@ -36,13 +36,13 @@ function* translate({ Exchange }, config, body, pieces) {
       return;
     }
     console.log("POST", request.url + request.path, request.body.length, "bytes");
-    exchange.handleCallHead(200, [["content-type", "text/event-stream"]], now());
+    exchange.handleCallHead(request.id, 200, [["content-type", "text/event-stream"]], now());
     for (const piece of pieces) {
-      exchange.handleCallBody(piece, now());
+      exchange.handleCallBody(request.id, piece, now());
       yield exchange.pollOutput().body;
     }
     if (!exchange.isEnded()) {
-      exchange.handleCallEnd("complete", now());
+      exchange.handleCallEnd(request.id, "complete", now());
       yield exchange.pollOutput().body;
     }
   } finally {

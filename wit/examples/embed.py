@@ -22,7 +22,7 @@ class Creole:
         # It asks for nothing, so the linker stays empty.
         self.instance = Linker(engine).instantiate(self.store, Component.from_file(engine, path))
         self.exchanges = self.instance.get_export_index(
-            self.store, "creole:translate/exchanges@0.2.0"
+            self.store, "creole:translate/exchanges@0.3.0"
         )
 
     def call(self, name, *arguments):
@@ -54,12 +54,12 @@ def translate(creole, config, body, pieces):
             return
         print("POST", request.url + request.path, len(request.body), "bytes")
         headers = [("content-type", "text/event-stream")]
-        creole.call("[method]exchange.handle-call-head", exchange, 200, headers, now())
+        creole.call("[method]exchange.handle-call-head", exchange, request.id, 200, headers, now())
         for piece in pieces:
-            creole.call("[method]exchange.handle-call-body", exchange, piece, now())
+            creole.call("[method]exchange.handle-call-body", exchange, request.id, piece, now())
             yield creole.call("[method]exchange.poll-output", exchange).body
         if not creole.call("[method]exchange.is-ended", exchange):
-            creole.call("[method]exchange.handle-call-end", exchange, "complete", now())
+            creole.call("[method]exchange.handle-call-end", exchange, request.id, "complete", now())
             yield creole.call("[method]exchange.poll-output", exchange).body
     finally:
         exchange.drop(creole.store)

@@ -74,20 +74,38 @@ impl wit::GuestExchange for Exchange {
         self.0.borrow_mut().handle_request_body(body, now);
     }
 
-    fn handle_call_head(&self, status: u16, headers: Vec<wit::Header>, now: wit::Millis) {
-        self.0.borrow_mut().handle_call_head(status, &headers, now);
+    fn handle_call_head(
+        &self,
+        id: wit::CallId,
+        status: u16,
+        headers: Vec<wit::Header>,
+        now: wit::Millis,
+    ) {
+        self.0.borrow_mut().handle_call_head(creole::CallId(id), status, &headers, now);
     }
 
-    fn handle_call_body(&self, piece: Vec<u8>, now: wit::Millis) {
-        self.0.borrow_mut().handle_call_body(&piece, now);
+    fn handle_call_body(&self, id: wit::CallId, piece: Vec<u8>, now: wit::Millis) {
+        self.0.borrow_mut().handle_call_body(creole::CallId(id), &piece, now);
     }
 
-    fn handle_call_end(&self, how: wit::End, now: wit::Millis) {
+    fn handle_call_end(&self, id: wit::CallId, how: wit::End, now: wit::Millis) {
         let end = match how {
             wit::End::Complete => creole::End::Complete,
             wit::End::Aborted => creole::End::Aborted,
         };
-        self.0.borrow_mut().handle_call_end(end, now);
+        self.0.borrow_mut().handle_call_end(creole::CallId(id), end, now);
+    }
+
+    fn handle_call_failure(&self, id: wit::CallId, what: wit::CallFailure, now: wit::Millis) {
+        let failure = match what {
+            wit::CallFailure::Unreachable(reason) => {
+                creole::Failure::Unreachable(creole::Unreachable::Other(reason))
+            }
+            wit::CallFailure::NoHealthyUpstream => creole::Failure::NoHealthyUpstream,
+            wit::CallFailure::Timeout => creole::Failure::Timeout,
+            wit::CallFailure::NoRoute => creole::Failure::NoRoute,
+        };
+        self.0.borrow_mut().handle_call_failure(creole::CallId(id), failure, now);
     }
 
     fn handle_failure(&self, what: wit::Failure, now: wit::Millis) {
@@ -95,12 +113,6 @@ impl wit::GuestExchange for Exchange {
             wit::Failure::RequestTooLarge => creole::Failure::RequestTooLarge,
             wit::Failure::RequestIncomplete => creole::Failure::RequestIncomplete,
             wit::Failure::Overloaded => creole::Failure::Overloaded,
-            wit::Failure::Unreachable(reason) => {
-                creole::Failure::Unreachable(creole::Unreachable::Other(reason))
-            }
-            wit::Failure::NoHealthyUpstream => creole::Failure::NoHealthyUpstream,
-            wit::Failure::Timeout => creole::Failure::Timeout,
-            wit::Failure::NoRoute => creole::Failure::NoRoute,
         };
         self.0.borrow_mut().handle_failure(failure, now);
     }
@@ -112,11 +124,13 @@ impl wit::GuestExchange for Exchange {
     fn poll_call(&self, now: wit::Millis) -> Option<wit::Call> {
         let mut exchange = self.0.borrow_mut();
         let call = exchange.poll_call(now)?;
-        let upstream = exchange.config().upstreams.get(&call.upstream);
+        let name = call.upstream().unwrap_or_default().to_owned();
+        let upstream = exchange.config().upstreams.get(&name);
         Some(wit::Call {
+            id: call.id.0,
             method: call.method().to_owned(),
             url: upstream.map(|upstream| upstream.url.clone()).unwrap_or_default(),
-            upstream: call.upstream,
+            upstream: name,
             path: call.path,
             headers: call.headers,
             body: call.body,
@@ -132,11 +146,13 @@ impl wit::GuestExchange for Exchange {
         wit::Output { head, body }
     }
 
-    fn poll_cancel(&self) -> Option<wit::Cancel> {
-        Some(match self.0.borrow().poll_cancel()? {
+    fn poll_cancel(&self) -> Option<(wit::CallId, wit::Cancel)> {
+        let (id, cancel) = self.0.borrow_mut().poll_cancel()?;
+        let cancel = match cancel {
             creole::Cancel::ReadOut => wit::Cancel::ReadOut,
             creole::Cancel::Cut => wit::Cancel::Cut,
-        })
+        };
+        Some((id.0, cancel))
     }
 
     fn handle_client_gone(&self, now: wit::Millis) {

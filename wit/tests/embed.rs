@@ -61,16 +61,16 @@ fn exchange(
     };
     // POST sent.body to sent.url + sent.path with sent.headers
     let answered = [("content-type".to_owned(), "text/event-stream".to_owned())];
-    calls.call_handle_call_head(&mut store, exchange, 200, &answered, now)?;
+    calls.call_handle_call_head(&mut store, exchange, sent.id, 200, &answered, now)?;
     let mut client = Vec::new();
     for piece in pieces {
-        calls.call_handle_call_body(&mut store, exchange, piece, now)?;
+        calls.call_handle_call_body(&mut store, exchange, sent.id, piece, now)?;
         let out = calls.call_poll_output(&mut store, exchange)?;
         // out.head is there once: send it before out.body
         client.extend(out.body);
     }
     if !calls.call_is_ended(&mut store, exchange)? {
-        calls.call_handle_call_end(&mut store, exchange, End::Complete, now)?;
+        calls.call_handle_call_end(&mut store, exchange, sent.id, End::Complete, now)?;
         client.extend(calls.call_poll_output(&mut store, exchange)?.body);
     }
     exchange.resource_drop(&mut store)?;
@@ -99,11 +99,11 @@ fn the_report_says_what_the_upstream_said_of_our_key() {
     let exchange = calls.call_constructor(&mut store, config, (17, 4), HostCan::PING).unwrap();
     calls.call_handle_request_head(&mut store, exchange, "POST", "/v1/messages", &[]).unwrap();
     calls.call_handle_request_body(&mut store, exchange, REQUEST.as_bytes(), 1).unwrap();
-    calls.call_poll_call(&mut store, exchange, 1).unwrap().unwrap();
+    let sent = calls.call_poll_call(&mut store, exchange, 1).unwrap().unwrap();
     let headers = [("x-request-id".to_owned(), "up_1".to_owned())];
-    calls.call_handle_call_head(&mut store, exchange, 401, &headers, 2).unwrap();
-    calls.call_handle_call_body(&mut store, exchange, SAID, 3).unwrap();
-    calls.call_handle_call_end(&mut store, exchange, End::Complete, 4).unwrap();
+    calls.call_handle_call_head(&mut store, exchange, sent.id, 401, &headers, 2).unwrap();
+    calls.call_handle_call_body(&mut store, exchange, sent.id, SAID, 3).unwrap();
+    calls.call_handle_call_end(&mut store, exchange, sent.id, End::Complete, 4).unwrap();
     let report = calls.call_report(&mut store, exchange).unwrap();
     assert_eq!(report.upstream_message.as_deref(), Some("The project is disabled"));
     assert_eq!(report.cause, "upstream_refused");

@@ -2,7 +2,7 @@
 
 use creole::observe::log::Level;
 use creole::observe::report::Outcome;
-use creole::{Cancel, End, Failure, Head, Header, Millis, Reply, Unreachable, json};
+use creole::{End, Failure, Head, Header, Millis, Reply, Unreachable, json};
 
 use super::{
     CLOSE_DELAY_MS, CUT_LINGER_MS, Delivered, HOLD_MS, Held, LINGER_MS, Route, Stream, StreamState,
@@ -85,7 +85,7 @@ impl Stream {
                 if end_of_stream || collecting || !self.config.settings.pause_headers {
                     return self.fail(failure, When::Now, now, actions);
                 }
-                self.exchange.handle_failure(failure, now);
+                self.handle_failure(failure, now);
                 self.state = StreamState::Answering {
                     sent: Delivered::Nothing,
                     length: heads::length(head),
@@ -106,14 +106,15 @@ impl Stream {
             }
             Origin::Upstream => {}
         }
-        self.exchange.handle_call_head(status, head, now);
+        let Some(call) = self.call else { return Decision::pass() };
+        self.exchange.handle_call_head(call, status, head, now);
         self.state = StreamState::Answering {
             sent: Delivered::Nothing,
             length: heads::length(head),
             received: 0,
         };
         if end_of_stream {
-            self.exchange.handle_call_end(End::Complete, now);
+            self.end_call(End::Complete, now);
             return self.reply(When::Now, Vec::new(), now);
         }
         if self.config.settings.pause_headers {
@@ -144,13 +145,15 @@ impl Stream {
             return self.go_on_held(piece, complete);
         }
         let head_sent = !matches!(sent, Delivered::Nothing);
-        self.exchange.handle_call_body(piece, now);
+        if let Some(call) = self.call {
+            self.exchange.handle_call_body(call, piece, now);
+        }
         let mut head = self.exchange.poll_head();
         let is_overloaded = !fits(self.held_bytes());
         if is_overloaded {
             self.exchange.handle_failure(Failure::Overloaded, now);
         } else if complete {
-            self.exchange.handle_call_end(End::Complete, now);
+            self.end_call(End::Complete, now);
         }
         head = head.or_else(|| self.exchange.poll_head());
         let out = self.polled();
@@ -193,8 +196,8 @@ impl Stream {
 
     /// Returns the time that an upstream has to end its response after the message is complete, in
     /// milliseconds.
-    fn linger_ms(&self) -> u64 {
-        if self.exchange.poll_cancel() == Some(Cancel::Cut) { CUT_LINGER_MS } else { LINGER_MS }
+    fn linger_ms(&mut self) -> u64 {
+        if self.is_cut() { CUT_LINGER_MS } else { LINGER_MS }
     }
 
     fn is_answered(&self) -> bool {
@@ -249,7 +252,7 @@ impl Stream {
         if !matches!(self.state, StreamState::Answering { .. }) {
             return Decision::pass();
         }
-        self.exchange.handle_call_end(End::Complete, now);
+        self.end_call(End::Complete, now);
         if matches!(self.state, StreamState::Answering { sent: Delivered::Nothing, .. }) {
             return self.reply(When::Now, Vec::new(), now);
         }

@@ -9,10 +9,9 @@ use crate::heads;
 impl Stream {
     /// Sends the client's request on with the head of the call.
     pub(super) fn send_head(&mut self, client: &[Header], call: Call) -> Decision {
-        self.state = StreamState::Waiting;
-        let Some(upstream) = self.config.upstreams.get(&call.upstream) else {
-            return Decision::pass();
-        };
+        (self.state, self.call) = (StreamState::Waiting, Some(call.id));
+        let upstream = call.upstream().and_then(|name| self.config.upstreams.get(name));
+        let Some(upstream) = upstream else { return Decision::pass() };
         let head = heads::for_upstream(client, upstream, &call.path, call.headers, None);
         Decision::go_on(vec![Action::Mark, Action::ReplaceHeaders(Side::Request, head)])
     }

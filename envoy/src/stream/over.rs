@@ -35,15 +35,15 @@ impl Stream {
                     ) =>
                 {
                     // Envoy discards an answer of which no byte was sent, even a complete one.
-                    self.exchange.handle_failure(Failure::BrokeOff, now);
+                    self.handle_failure(Failure::BrokeOff, now);
                 }
                 Break::Upstream => {
-                    self.exchange.handle_call_end(End::Aborted, now);
+                    self.end_call(End::Aborted, now);
                 }
                 Break::Timeout => {
                     let failure =
                         if complete { Failure::Timeout } else { Failure::RequestIncomplete };
-                    self.exchange.handle_failure(failure, now);
+                    self.handle_failure(failure, now);
                 }
             }
         }

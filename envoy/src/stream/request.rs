@@ -158,8 +158,10 @@ impl Stream {
         let Some(call) = self.exchange.poll_call(now) else {
             return self.reply(refusal, actions, now);
         };
+        self.call = Some(call.id);
         actions.clear();
-        if let (Some(head), Some(upstream)) = (head, self.config.upstreams.get(&call.upstream)) {
+        let upstream = call.upstream().and_then(|name| self.config.upstreams.get(name));
+        if let (Some(head), Some(upstream)) = (head, upstream) {
             let length = Some(call.body.len());
             let head = heads::for_upstream(&head, upstream, &call.path, call.headers, length);
             actions.push(Action::Mark);

@@ -96,17 +96,15 @@ fn request(config: Config, seed: Seed, body: Vec<u8>) -> Result<bool, Failed> {
 fn respond(answer: &Answer, content_type: &str, piece: usize) -> Result<bool, Failed> {
     let config = configure::for_translating(&answer.chosen)?;
     let (mut exchange, call) = begin(config, answer.seed, read_file(&answer.request)?);
-    if call.is_none() {
-        return finish(&mut exchange);
-    }
+    let Some(Call { id, .. }) = call else { return finish(&mut exchange) };
     let body = read_stdin()?;
     let headers = [("content-type".to_owned(), content_type.to_owned())];
-    exchange.handle_call_head(answer.status, &headers, 0);
+    exchange.handle_call_head(id, answer.status, &headers, 0);
     let size = if piece == 0 { body.len() } else { piece };
     for piece in body.chunks(size.max(1)) {
-        exchange.handle_call_body(piece, 0);
+        exchange.handle_call_body(id, piece, 0);
     }
-    exchange.handle_call_end(End::Complete, 0);
+    exchange.handle_call_end(id, End::Complete, 0);
     finish(&mut exchange)
 }
 

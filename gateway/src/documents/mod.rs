@@ -17,12 +17,13 @@ mod known;
 mod page;
 
 use std::io;
+use std::mem;
 use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use creole::{Document, DocumentText, Owner, ReadDocuments, Unread};
+use creole::{Call, DocumentText, Millis, Owner, ReadDocuments, To, Unread};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
 use tokio::runtime::Handle;
@@ -67,28 +68,32 @@ pub(crate) struct Documents {
 /// A document whose text is wanted.
 #[derive(Debug)]
 pub(crate) struct Wanted {
-    document: Document,
+    document: Vec<u8>,
+    until: Millis,
     key: Key,
 }
 
 impl Wanted {
-    /// Hashes the document, which takes time for each byte, and returns the wanted document.
-    pub(crate) fn new(document: Document, limits: &ReadDocuments) -> Self {
-        let key = known::key(&document.bytes, limits);
-        Self { document, key }
+    /// Takes the document out of a call for the reader of documents, and hashes it, which takes
+    /// time for each byte. Returns `None` for a call of a server.
+    pub(crate) fn of(call: &mut Call, limits: &ReadDocuments) -> Option<Self> {
+        let To::Document { until } = call.to else { return None };
+        let document = mem::take(&mut call.body);
+        let key = known::key(&document, limits);
+        Some(Self { document, until, key })
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        self.document.bytes.len()
+        self.document.len()
     }
 
-    pub(crate) fn until(&self) -> creole::Millis {
-        self.document.until
+    pub(crate) fn until(&self) -> Millis {
+        self.until
     }
 
     /// Returns true if the document has the signature of a PDF.
     fn is_pdf(&self) -> bool {
-        let bytes = &self.document.bytes;
+        let bytes = &self.document;
         let start = bytes.get(..START_MAX).unwrap_or(bytes);
         start.windows(4).any(|bytes| bytes == b"%PDF")
     }
@@ -123,7 +128,7 @@ impl Documents {
         if until <= Instant::now() {
             return Err(Unread::NoTime);
         }
-        let document = Bytes::from(wanted.document.bytes);
+        let document = Bytes::from(wanted.document);
         if let Some(quick) = FIRST_MAX.checked_sub(*spent).filter(|quick| !quick.is_zero()) {
             let turn = timeout_at(until, self.first.begin(owner)).await;
             if let Some(text) = self.known().get(&wanted.key) {

@@ -19,7 +19,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use creole::{Call, Cancel, End, Exchange, Failure, Head};
+use creole::{Call, CallId, Cancel, End, Exchange, Failure, Head};
 use http_body::{Frame, SizeHint};
 use http_body_util::BodyExt as _;
 use hyper::Response;
@@ -104,6 +104,8 @@ pub(crate) struct Answering {
     running: Option<Running>,
     apart: Apart,
     caller: Arc<Caller>,
+    /// Id of the newest upstream call, to which `sent` and `upstream` belong.
+    call: CallId,
     /// An upstream call whose response head has not arrived, although the client already has its
     /// own head.
     sent: Option<Sent>,
@@ -120,6 +122,7 @@ pub(crate) struct Answering {
 impl Answering {
     pub(crate) fn new(
         live: Live,
+        call: CallId,
         (apart, caller): (Apart, Arc<Caller>),
         upstream: Option<decompress::Answer>,
         held: Held,
@@ -131,6 +134,7 @@ impl Answering {
             running: None,
             apart,
             caller,
+            call,
             sent: None,
             sent_bytes: 0,
             upstream,
@@ -204,6 +208,7 @@ impl Answering {
     fn go_on(&mut self, live: Live, call: Option<Call>) {
         self.live = Some(live);
         if let Some(call) = call {
+            self.call = call.id;
             self.sent_bytes = call.body.len();
             self.sent = Some(self.caller.start(call));
         }
@@ -230,8 +235,9 @@ impl Answering {
             let event = ready!(self.poll_event(context));
             let Some(live) = self.live.take() else { return Poll::Pending };
             let bytes = at_once(&live.exchange, &event);
+            let id = self.call;
             let tell = move |live: &mut Live| {
-                tell(live, event);
+                tell(live, id, event);
                 None
             };
             if self.work(live, bytes, tell) {
@@ -246,7 +252,7 @@ impl Answering {
         let (head, upstream) = response.into_parts();
         let mut list = headers::list(&head.headers);
         self.upstream = Some(decompress::Answer::new(upstream, &mut list));
-        live.exchange.handle_call_head(head.status.as_u16(), &list, live.clock.now());
+        live.exchange.handle_call_head(self.call, head.status.as_u16(), &list, live.clock.now());
     }
 
     fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<Event> {
@@ -294,11 +300,18 @@ impl Answering {
     /// Does what the exchange wants after an event: drops the upstream or reads it to its end, and
     /// takes the output for the client.
     fn settle(&mut self) {
+        while let Some((id, cancel)) =
+            self.live.as_mut().and_then(|live| live.exchange.poll_cancel())
+        {
+            match cancel {
+                _ if id != self.call => {}
+                Cancel::Cut => self.upstream = None,
+                Cancel::ReadOut => self.end_upstream(),
+            }
+        }
         let Some(live) = &self.live else { return };
-        match live.exchange.poll_cancel() {
-            Some(Cancel::Cut) => self.upstream = None,
-            Some(Cancel::ReadOut) => self.end_upstream(),
-            None => self.hold(),
+        if !live.exchange.is_ended() && !live.exchange.is_call_due() {
+            self.hold();
         }
         if let Some(live) = &mut self.live {
             live.exchange.poll_body(&mut self.out);
@@ -318,7 +331,8 @@ impl Answering {
         live.exchange.forget_request_body();
         if !self.held.set(kept(&live.exchange)) {
             self.upstream = None;
-            tell(live, Event::Failed(Failure::Overloaded));
+            let now = live.clock.now();
+            live.timed(|exchange| exchange.handle_failure(Failure::Overloaded, now));
             self.end_sent();
         }
     }
@@ -374,13 +388,13 @@ fn poll_call(live: &mut Live) -> Option<Call> {
 }
 
 /// Passes an event to the exchange.
-fn tell(live: &mut Live, event: Event) {
+fn tell(live: &mut Live, id: CallId, event: Event) {
     let now = live.clock.now();
     live.timed(|exchange| match event {
-        Event::Piece(piece) => exchange.handle_call_body(&piece, now),
-        Event::End(end) => exchange.handle_call_end(end, now),
+        Event::Piece(piece) => exchange.handle_call_body(id, &piece, now),
+        Event::End(end) => exchange.handle_call_end(id, end, now),
         Event::Due => exchange.handle_timeout(now),
-        Event::Failed(failure) => exchange.handle_failure(failure, now),
+        Event::Failed(failure) => exchange.handle_call_failure(id, failure, now),
     });
 }
 

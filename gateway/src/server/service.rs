@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use creole::{Call, Config, Failure, Header, Owner, Refusals, RequestHead};
+use creole::{Call, Config, Failure, Header, Owner, Refusals, RequestHead, To};
 use hyper::body::{Body as _, Incoming};
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response, Version};
@@ -246,22 +246,20 @@ impl Gateway {
             let config = Arc::clone(&self.config);
             let translate = move || {
                 let now = live.clock.now();
-                let call = live.timed(|exchange| exchange.poll_call(now));
-                let wanted = match &call {
-                    None => live.exchange.poll_document(),
-                    Some(_) => None,
-                };
+                let mut call = live.timed(|exchange| exchange.poll_call(now));
                 let limits = &config.settings.read_documents;
-                (live, held, call, wanted.map(|document| Wanted::new(document, limits)))
+                let wanted = call.as_mut().and_then(|call| Wanted::of(call, limits));
+                (live, held, call, wanted)
             };
             let (call, wanted);
             (live, held, call, wanted) = self.translations.run(bytes, translate).await;
-            match (call, wanted) {
-                (Some(call), _) => match self.call(live, call, (held, owner)).await {
+            let Some(call) = call else { return live.reply() };
+            match wanted {
+                None => match self.call(live, call, (held, owner)).await {
                     Answered::Response(response) => return response,
                     Answered::Due(due, kept) => (live, held) = (*due, kept),
                 },
-                (None, Some(wanted)) => {
+                Some(wanted) => {
                     if !held.set(live.exchange.held_bytes().saturating_add(wanted.bytes())) {
                         return live.fail(Failure::Overloaded);
                     }
@@ -269,9 +267,8 @@ impl Gateway {
                     let limits = &self.config.settings.read_documents;
                     let reader = (owner, &mut reading);
                     let text = self.documents.read(wanted, limits, until, reader).await;
-                    live.exchange.handle_document(text);
+                    live.exchange.handle_document(call.id, text);
                 }
-                (None, None) => return live.reply(),
             }
         }
     }
@@ -281,7 +278,11 @@ impl Gateway {
         if !held.set(live.exchange.held_bytes().saturating_add(call.body.len())) {
             return Answered::Response(live.fail(Failure::Overloaded));
         }
-        let url = call.fetch.as_ref().map(|fetch| fetch.url.clone());
+        let id = call.id;
+        let url = match &call.to {
+            To::Web(fetch) => Some(fetch.url.clone()),
+            To::Upstream(_) | To::Document { .. } => None,
+        };
         let (apart, caller) = (self.translations.apart().clone(), Arc::clone(&self.caller));
         let bytes = call.body.len();
         let mut sent = self.caller.start(call);
@@ -313,27 +314,27 @@ impl Gateway {
         let (answered, _fetching) = match waited {
             Ok(answered) => answered,
             Err(head) => {
-                let waiting = Answering::new(live, (apart, caller), None, held);
+                let waiting = Answering::new(live, id, (apart, caller), None, held);
                 return Answered::Response(waiting.waiting(sent, bytes).begin(head));
             }
         };
         let response = match answered {
             Ok(response) => response,
             Err(failure) => {
-                live.exchange.handle_failure(failure, live.clock.now());
+                live.exchange.handle_call_failure(id, failure, live.clock.now());
                 return without_answer(live, held);
             }
         };
         let (head, upstream) = response.into_parts();
         let mut list = headers::list(&head.headers);
         let upstream = decompress::Answer::new(upstream, &mut list);
-        live.exchange.handle_call_head(head.status.as_u16(), &list, live.clock.now());
+        live.exchange.handle_call_head(id, head.status.as_u16(), &list, live.clock.now());
         // The request is sent; what may be needed again is held on.
         let _ = held.set(live.exchange.held_bytes());
         if live.exchange.is_call_due() {
             return without_answer(live, held);
         }
-        Answering::new(live, (apart, caller), Some(upstream), held).respond().await
+        Answering::new(live, id, (apart, caller), Some(upstream), held).respond().await
     }
 }
 

@@ -4,7 +4,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use creole::{Call, Config, Failure};
+use creole::config::Upstream;
+use creole::{Call, Config, Failure, To};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::{Method, Request, Response, Uri};
@@ -35,13 +36,15 @@ impl Caller {
     /// # Errors
     /// The configuration has no such upstream, or the upstream does not answer.
     pub(crate) async fn send(&self, call: Call) -> Result<Response<Incoming>, Failure> {
-        if call.fetch.is_some() {
-            return self.web.send(call).await;
-        }
-        let upstream = call.upstream.clone();
-        let request = self.request(call).ok_or(Failure::NoRoute)?;
+        let upstream = match &call.to {
+            To::Upstream(name) => self.config.upstreams.get(name).ok_or(Failure::NoRoute)?,
+            To::Web(fetch) => return self.web.send(fetch, call.headers).await,
+            To::Document { .. } => return Err(Failure::NoRoute),
+        };
+        let name = &upstream.name;
+        let request = request(upstream, call).ok_or(Failure::NoRoute)?;
         let answered = self.client.send(request).await;
-        answered.map_err(|error| client::unreachable(&upstream, &error))
+        answered.map_err(|error| client::unreachable(name, &error))
     }
 
     /// Sends a call in a future that the client's connection polls.
@@ -49,15 +52,14 @@ impl Caller {
         let caller = Arc::clone(self);
         Box::pin(async move { caller.send(call).await })
     }
+}
 
-    fn request(&self, call: Call) -> Option<Request<Full<Bytes>>> {
-        let upstream = self.config.upstreams.get(&call.upstream)?;
-        let uri: Uri = format!("{}{}", upstream.url, call.path).parse().ok()?;
-        let method = Method::from_bytes(call.method().as_bytes()).ok()?;
-        let mut sent = Request::new(Full::new(Bytes::from(call.body)));
-        *sent.method_mut() = method;
-        *sent.uri_mut() = uri;
-        *sent.headers_mut() = headers::map(call.headers);
-        Some(sent)
-    }
+fn request(upstream: &Upstream, call: Call) -> Option<Request<Full<Bytes>>> {
+    let uri: Uri = format!("{}{}", upstream.url, call.path).parse().ok()?;
+    let method = Method::from_bytes(call.method().as_bytes()).ok()?;
+    let mut sent = Request::new(Full::new(Bytes::from(call.body)));
+    *sent.method_mut() = method;
+    *sent.uri_mut() = uri;
+    *sent.headers_mut() = headers::map(call.headers);
+    Some(sent)
 }

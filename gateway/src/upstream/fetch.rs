@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 
 use bytes::Bytes;
-use creole::{Call, Failure, Fetch, Unreachable};
+use creole::{Failure, Fetch, Header, Unreachable};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::{Request, Response, Uri};
@@ -30,14 +30,16 @@ impl Fetcher {
     }
 
     /// # Errors
-    /// The call fetches nothing, its server is not allowed, or the server does not answer.
-    pub(crate) async fn send(&self, call: Call) -> Result<Response<Incoming>, Failure> {
-        let fetch = call.fetch.ok_or(Failure::NoRoute)?;
-        let (client, uri) =
-            self.way(&fetch).ok_or(Failure::Unreachable(Unreachable::NotAllowed))?;
+    /// The server is not allowed, or does not answer.
+    pub(crate) async fn send(
+        &self,
+        fetch: &Fetch,
+        sent: Vec<Header>,
+    ) -> Result<Response<Incoming>, Failure> {
+        let (client, uri) = self.way(fetch).ok_or(Failure::Unreachable(Unreachable::NotAllowed))?;
         let mut request = Request::new(Full::new(Bytes::new()));
         *request.uri_mut() = uri;
-        *request.headers_mut() = headers::map(call.headers);
+        *request.headers_mut() = headers::map(sent);
         client.send(request).await.map_err(|error| {
             let reason = client::reason(&error);
             // The log gets only the reason, because the source of the client's error may contain

@@ -3,7 +3,7 @@
 
 use std::sync::{Mutex, OnceLock};
 
-use creole::{Call, End, Head, Millis, RequestHead};
+use creole::{Call, CallId, End, Head, Millis, RequestHead, To};
 use serde_json::Value;
 use wasmtime::component::{Component as Compiled, Linker, ResourceAny};
 use wasmtime::{Engine, Store};
@@ -98,23 +98,23 @@ impl Seam for Exchange<'_> {
         calls.call_handle_request_body(store, *exchange, body, now).unwrap();
     }
 
-    fn handle_call_head(&mut self, status: u16, headers: &[Header], now: Millis) {
+    fn handle_call_head(&mut self, id: CallId, status: u16, headers: &[Header], now: Millis) {
         let Self { store, calls, exchange } = self;
-        calls.call_handle_call_head(store, *exchange, status, headers, now).unwrap();
+        calls.call_handle_call_head(store, *exchange, id.0, status, headers, now).unwrap();
     }
 
-    fn handle_call_body(&mut self, piece: &[u8], now: Millis) {
+    fn handle_call_body(&mut self, id: CallId, piece: &[u8], now: Millis) {
         let Self { store, calls, exchange } = self;
-        calls.call_handle_call_body(store, *exchange, piece, now).unwrap();
+        calls.call_handle_call_body(store, *exchange, id.0, piece, now).unwrap();
     }
 
-    fn handle_call_end(&mut self, how: End, now: Millis) {
+    fn handle_call_end(&mut self, id: CallId, how: End, now: Millis) {
         let Self { store, calls, exchange } = self;
         let how = match how {
             End::Complete => wit::End::Complete,
             End::Aborted => wit::End::Aborted,
         };
-        calls.call_handle_call_end(store, *exchange, how, now).unwrap();
+        calls.call_handle_call_end(store, *exchange, id.0, how, now).unwrap();
     }
 
     fn handle_timeout(&mut self, now: Millis) {
@@ -125,8 +125,8 @@ impl Seam for Exchange<'_> {
     fn poll_call(&mut self, now: Millis) -> Option<Call> {
         let Self { store, calls, exchange } = self;
         let call = calls.call_poll_call(store, *exchange, now).unwrap()?;
-        let wit::Call { upstream, path, headers, body, .. } = call;
-        Some(Call { upstream, path, headers, body, fetch: None })
+        let wit::Call { id, upstream, path, headers, body, .. } = call;
+        Some(Call { id: CallId(id), to: To::Upstream(upstream), path, headers, body })
     }
 
     fn poll_output(&mut self, out: &mut Vec<u8>) -> Option<Head> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use creole::{Call, Config, End, Exchange, Head, HostCan, Millis, Refusals, RequestHead};
+use creole::{Call, CallId, Config, End, Exchange, Head, HostCan, Millis, Refusals, RequestHead};
 use serde_json::Value;
 
 use crate::seam::{self, Seam};
@@ -46,16 +46,16 @@ impl Seam for Exchange {
         Self::handle_request_body(self, body.to_vec(), now);
     }
 
-    fn handle_call_head(&mut self, status: u16, headers: &[Header], now: Millis) {
-        Self::handle_call_head(self, status, headers, now);
+    fn handle_call_head(&mut self, id: CallId, status: u16, headers: &[Header], now: Millis) {
+        Self::handle_call_head(self, id, status, headers, now);
     }
 
-    fn handle_call_body(&mut self, piece: &[u8], now: Millis) {
-        Self::handle_call_body(self, piece, now);
+    fn handle_call_body(&mut self, id: CallId, piece: &[u8], now: Millis) {
+        Self::handle_call_body(self, id, piece, now);
     }
 
-    fn handle_call_end(&mut self, how: End, now: Millis) {
-        Self::handle_call_end(self, how, now);
+    fn handle_call_end(&mut self, id: CallId, how: End, now: Millis) {
+        Self::handle_call_end(self, id, how, now);
     }
 
     fn handle_timeout(&mut self, now: Millis) {

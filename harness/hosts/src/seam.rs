@@ -1,7 +1,7 @@
 //! Trial on the interface of an exchange, without sockets: the harness plays the host, with its
 //! clock, chunks and ends.
 
-use creole::{Call, Head, Millis, RequestHead};
+use creole::{Call, CallId, Head, Millis, RequestHead};
 
 use crate::{Answer, End, Got, Header, Seen, Trial};
 
@@ -15,11 +15,11 @@ pub trait Seam {
     /// Handles the body of the client's request.
     fn handle_request_body(&mut self, body: &[u8], now: Millis);
     /// Handles the head of the upstream's response.
-    fn handle_call_head(&mut self, status: u16, headers: &[Header], now: Millis);
+    fn handle_call_head(&mut self, id: CallId, status: u16, headers: &[Header], now: Millis);
     /// Handles a chunk of the upstream's body.
-    fn handle_call_body(&mut self, piece: &[u8], now: Millis);
+    fn handle_call_body(&mut self, id: CallId, piece: &[u8], now: Millis);
     /// Handles the end of the upstream's body.
-    fn handle_call_end(&mut self, how: creole::End, now: Millis);
+    fn handle_call_end(&mut self, id: CallId, how: creole::End, now: Millis);
     /// Handles the passing of time: `now` is the current time.
     fn handle_timeout(&mut self, now: Millis);
     /// Returns the upstream request that is due, if any.
@@ -80,21 +80,21 @@ pub fn send(seam: &mut impl Seam, trial: &Trial) -> Got {
         client.poll(seam);
         return client.replied(Vec::new());
     };
-    let Call { path, headers, body, .. } = call;
+    let Call { id, path, headers, body, .. } = call;
     let bytes = body.len();
     let seen = Seen { method: "POST".to_owned(), path, headers, bytes, body: body.into() };
     let delay = u64::try_from(answer.delay.as_millis()).unwrap();
     client.wait(seam, Some(BEGIN + delay));
     if !seam.is_ended() {
-        respond(seam, answer, &mut client);
+        respond(seam, id, answer, &mut client);
     }
     client.replied(vec![seen])
 }
 
-fn respond(seam: &mut impl Seam, answer: &Answer, client: &mut Client) {
-    seam.handle_call_head(answer.status, &answer.headers, client.now);
+fn respond(seam: &mut impl Seam, id: CallId, answer: &Answer, client: &mut Client) {
+    seam.handle_call_head(id, answer.status, &answer.headers, client.now);
     for piece in answer.pieces.iter().filter(|piece| !piece.is_empty()) {
-        seam.handle_call_body(piece, client.now);
+        seam.handle_call_body(id, piece, client.now);
         client.poll(seam);
         if seam.is_ended() {
             return;
@@ -105,7 +105,7 @@ fn respond(seam: &mut impl Seam, answer: &Answer, client: &mut Client) {
         End::Aborted => creole::End::Aborted,
         End::Silent => return client.wait(seam, None),
     };
-    seam.handle_call_end(how, client.now);
+    seam.handle_call_end(id, how, client.now);
     client.poll(seam);
 }
 

@@ -8,7 +8,7 @@ use crate::config::{Config, Settings};
 use crate::error::Error;
 use crate::observe::report::Report;
 use crate::steps::{Came, Change, Question, ReadLimits, See, Step, WebQuestion};
-use crate::{End, Exchange, HostCan};
+use crate::{Call, Cancel, End, Exchange, HostCan, To};
 
 /// Step that puts a word from the web in place of `WORD`.
 struct Toy {
@@ -85,12 +85,12 @@ fn sent(exchange: &mut Exchange) -> String {
 #[test]
 fn a_step_is_one_file_and_one_row() {
     let mut exchange = exchange();
-    let call = exchange.poll_call(0).unwrap();
-    assert_eq!(call.fetch.unwrap().url, "https://words.example/one");
+    let Call { id, to: To::Web(fetch), .. } = exchange.poll_call(0).unwrap() else { panic!() };
+    assert_eq!(fetch.url, "https://words.example/one");
     assert!(exchange.poll_call(0).is_none(), "the question is open");
-    exchange.handle_call_head(200, &[], 1);
-    exchange.handle_call_body(b"hello", 1);
-    exchange.handle_call_end(End::Complete, 1);
+    exchange.handle_call_head(id, 200, &[], 1);
+    exchange.handle_call_body(id, b"hello", 1);
+    exchange.handle_call_end(id, End::Complete, 1);
     assert!(sent(&mut exchange).contains("Say hello"));
 }
 
@@ -99,11 +99,12 @@ fn what_is_longer_than_the_limits_of_a_step_is_cut_however_it_comes() {
     let text = b"hello, world";
     for cut in 0..text.len() {
         let mut exchange = exchange();
-        exchange.poll_call(0).unwrap();
-        exchange.handle_call_head(200, &[], 1);
-        exchange.handle_call_body(&text[..cut], 1);
-        exchange.handle_call_body(&text[cut..], 1);
-        assert!(exchange.poll_cancel().is_some(), "nobody reads the rest");
+        let id = exchange.poll_call(0).unwrap().id;
+        exchange.handle_call_head(id, 200, &[], 1);
+        exchange.handle_call_body(id, &text[..cut], 1);
+        exchange.handle_call_body(id, &text[cut..], 1);
+        assert_eq!(exchange.poll_cancel(), Some((id, Cancel::Cut)), "nobody reads the rest");
+        assert_eq!(exchange.poll_cancel(), None);
         assert!(sent(&mut exchange).contains("Say hello, wo\""), "cut at {cut}");
     }
 }

@@ -3,7 +3,7 @@
 use std::mem;
 
 use creole::observe::log::Request;
-use creole::{Exchange, Failure, Pace};
+use creole::{CallId, Exchange, Failure, Pace};
 use wasip2::http::types::ResponseOutparam;
 use wasip2::io::poll::{self, Pollable};
 use wasip2::io::streams::InputStream;
@@ -79,7 +79,13 @@ impl Live {
         self.give();
     }
 
-    /// Reports to the exchange that its call failed.
+    /// Reports to the exchange that one of its calls failed.
+    pub(crate) fn fail_call(&mut self, call: CallId, failure: Failure) {
+        self.exchange.handle_call_failure(call, failure, self.clock.now());
+        self.give();
+    }
+
+    /// Reports to the exchange that its request cannot be served.
     pub(crate) fn fail(&mut self, failure: Failure) {
         self.exchange.handle_failure(failure, self.clock.now());
         self.give();

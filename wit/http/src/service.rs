@@ -7,7 +7,8 @@ use creole::callers::Callers;
 use creole::json::Writer;
 use creole::observe::log::Request;
 use creole::{
-    Call, Config, Exchange, Failure, Header, HostCan, Pace, Pings, Reply, RequestHead, Unreachable,
+    Call, CallId, Config, Exchange, Failure, Header, HostCan, Pace, Pings, Reply, RequestHead,
+    Unreachable,
 };
 use wasip2::http::types::{IncomingRequest, IncomingResponse, Method, ResponseOutparam};
 use wasip2::io::poll;
@@ -113,8 +114,9 @@ fn translate(live: &mut Live, body: &InputStream) -> Rest {
 
 /// Sends a call, and translates the response.
 fn send(live: &mut Live, call: Call) {
-    let Some(target) = live.exchange.config().upstreams.get(&call.upstream).cloned() else {
-        return live.fail(Failure::NoRoute);
+    let target = call.upstream().and_then(|name| live.exchange.config().upstreams.get(name));
+    let Some(target) = target.cloned() else {
+        return live.fail_call(call.id, Failure::NoRoute);
     };
     let mut list = call.headers;
     let (method, body) = match call.body.as_slice() {
@@ -128,8 +130,8 @@ fn send(live: &mut Live, call: Call) {
     let asked = upstream::ask(live, &target, &method, &call.path, &list, &body);
     drop(call.body);
     match asked {
-        Asked::Answered(response) => respond(live, &response),
-        Asked::Failed(failure) => live.fail(failure),
+        Asked::Answered(response) => respond(live, call.id, &response),
+        Asked::Failed(failure) => live.fail_call(call.id, failure),
         Asked::GivenUp => {}
     }
 }
@@ -185,27 +187,27 @@ fn discard(live: &Live, stream: &InputStream) {
 
 /// Translates an upstream's response as it arrives, until the response is over or another call is
 /// due.
-fn respond(live: &mut Live, response: &IncomingResponse) {
+fn respond(live: &mut Live, call: CallId, response: &IncomingResponse) {
     let list = headers::list(&response.headers());
-    live.exchange.handle_call_head(response.status(), &list, live.clock.now());
+    live.exchange.handle_call_head(call, response.status(), &list, live.clock.now());
     let body = response.consume();
     let stream = body.as_ref().ok().and_then(|body| body.stream().ok());
     let Some(stream) = stream else {
-        return live.fail(Failure::Unreachable(Unreachable::NoBody));
+        return live.fail_call(call, Failure::Unreachable(Unreachable::NoBody));
     };
     while !live.is_over() && !live.exchange.is_call_due() {
-        next(live, &stream);
+        next(live, call, &stream);
         live.give();
     }
 }
 
 /// Handles the next event: a chunk from the upstream, the end of the upstream's body, or a timeout.
-fn next(live: &mut Live, stream: &InputStream) {
+fn next(live: &mut Live, call: CallId, stream: &InputStream) {
     loop {
         let now = live.clock.now();
         match upstream::read(stream) {
-            Piece::Bytes(piece) => return live.exchange.handle_call_body(&piece, now),
-            Piece::End(end) => return live.exchange.handle_call_end(end, now),
+            Piece::Bytes(piece) => return live.exchange.handle_call_body(call, &piece, now),
+            Piece::End(end) => return live.exchange.handle_call_end(call, end, now),
             Piece::NotYet => {}
         }
         if live.wait(&stream.subscribe()) == Woken::Timeout {

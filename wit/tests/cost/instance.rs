@@ -101,30 +101,31 @@ impl Instance {
         exchange
     }
 
-    /// What an exchange does with a body.
-    pub(super) fn send(&mut self, exchange: ResourceAny, body: &[u8]) {
+    /// What an exchange does with a body: the id of its call.
+    pub(super) fn send(&mut self, exchange: ResourceAny, body: &[u8]) -> u32 {
         let calls = self.creole.creole_translate_exchanges().exchange();
         calls.call_handle_request_body(&mut self.store, exchange, body, 0).unwrap();
-        let sent = calls.call_poll_call(&mut self.store, exchange, 0).unwrap();
-        assert!(sent.unwrap().body.len() * 2 > body.len(), "the request is translated");
+        let sent = calls.call_poll_call(&mut self.store, exchange, 0).unwrap().unwrap();
+        assert!(sent.body.len() * 2 > body.len(), "the request is translated");
+        sent.id
     }
 
     /// The fuel that an answer takes, which comes in these pieces.
     pub(super) fn answer(&mut self, content_type: &str, pieces: &[&[u8]], end: bool) -> u64 {
         let exchange = self.exchange();
-        self.send(exchange, SMALL.as_bytes());
+        let id = self.send(exchange, SMALL.as_bytes());
         let calls = self.creole.creole_translate_exchanges().exchange();
         let store = &mut self.store;
         let headers = [("content-type".to_owned(), content_type.to_owned())];
-        calls.call_handle_call_head(&mut *store, exchange, 200, &headers, 0).unwrap();
+        calls.call_handle_call_head(&mut *store, exchange, id, 200, &headers, 0).unwrap();
         let before = store.get_fuel().unwrap();
         let mut written = Vec::new();
         for piece in pieces {
-            calls.call_handle_call_body(&mut *store, exchange, piece, 0).unwrap();
+            calls.call_handle_call_body(&mut *store, exchange, id, piece, 0).unwrap();
             written.extend(calls.call_poll_output(&mut *store, exchange).unwrap().body);
         }
         if end {
-            calls.call_handle_call_end(&mut *store, exchange, End::Complete, 0).unwrap();
+            calls.call_handle_call_end(&mut *store, exchange, id, End::Complete, 0).unwrap();
             written.extend(calls.call_poll_output(&mut *store, exchange).unwrap().body);
         }
         let used = before - store.get_fuel().unwrap();

@@ -26,10 +26,8 @@ fn server() -> (u16, Arc<AtomicUsize>) {
     (port, count)
 }
 
-fn call(url: String, may_be_private: bool) -> Call {
-    let fetch = Some(Fetch { url, may_be_private });
-    let (upstream, path, headers, body) = Default::default();
-    Call { upstream, path, headers, body, fetch }
+fn fetch(url: String, may_be_private: bool) -> Fetch {
+    Fetch { url, may_be_private }
 }
 
 fn web() -> Fetcher {
@@ -56,7 +54,7 @@ async fn no_spelling_of_a_private_address_is_connected_to() {
         "169.254.169.254",
         "10.0.0.1",
     ] {
-        let sent = web.send(call(format!("http://{host}:{port}/"), false)).await;
+        let sent = web.send(&fetch(format!("http://{host}:{port}/"), false), Vec::new()).await;
         assert!(matches!(sent, Err(Failure::Unreachable(_))), "{host}");
         assert_eq!(count.load(Ordering::SeqCst), 0, "{host}");
     }
@@ -66,11 +64,12 @@ async fn no_spelling_of_a_private_address_is_connected_to() {
 async fn a_server_that_the_operator_names_may_be_private_and_its_redirection_is_an_answer() {
     let (web, (port, count)) = (web(), server());
     for host in ["127.0.0.1", "localhost"] {
-        let sent = web.send(call(format!("http://{host}:{port}/"), true)).await.unwrap();
+        let sent =
+            web.send(&fetch(format!("http://{host}:{port}/"), true), Vec::new()).await.unwrap();
         assert_eq!(sent.status(), 302);
     }
     assert!(count.load(Ordering::SeqCst) > 0);
     // A kept connection to this address is not used, either.
-    let sent = web.send(call(format!("http://localhost:{port}/"), false)).await;
+    let sent = web.send(&fetch(format!("http://localhost:{port}/"), false), Vec::new()).await;
     assert!(matches!(sent, Err(Failure::Unreachable(_))));
 }

@@ -24,13 +24,13 @@ fn cost(config: &Arc<Config>, status: u16, body: &str) -> f64 {
             let head = exchange.handle_request_head("POST", "/v1/messages", &headers);
             assert!(matches!(head, RequestHead::Translate));
             exchange.handle_request_body(REQUEST.to_vec(), 0);
-            exchange.poll_call(0).expect("it is a right request");
-            exchange.handle_call_head(status, &[], 1);
+            let call = exchange.poll_call(0).expect("it is a right request");
+            exchange.handle_call_head(call.id, status, &[], 1);
             for piece in body.as_bytes().chunks(64) {
-                exchange.handle_call_body(piece, 2);
+                exchange.handle_call_body(call.id, piece, 2);
                 exchange.poll_body(&mut out);
             }
-            exchange.handle_call_end(End::Complete, 3);
+            exchange.handle_call_end(call.id, End::Complete, 3);
             exchange.poll_body(&mut out);
             assert!(!out.is_empty());
             out.clear();

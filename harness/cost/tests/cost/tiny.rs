@@ -162,17 +162,17 @@ fn answer(config: &Arc<Config>, asked: &str, body: &str) -> (u16, usize) {
     let headers = [("x-api-key".to_owned(), "k".to_owned())];
     exchange.handle_request_head("POST", "/v1/messages", &headers);
     exchange.handle_request_body(asked.as_bytes().to_vec(), 0);
-    exchange.poll_call(0).expect("it is a right request");
-    exchange.handle_call_head(200, &[], 1);
+    let call = exchange.poll_call(0).expect("it is a right request");
+    exchange.handle_call_head(call.id, 200, &[], 1);
     let (mut out, mut sent, mut status) = (Vec::new(), 0, 0);
     for piece in body.as_bytes().chunks(16 << 10) {
-        exchange.handle_call_body(piece, 2);
+        exchange.handle_call_body(call.id, piece, 2);
         exchange.poll_body(&mut out);
         status = exchange.poll_head().map_or(status, |head| head.status);
         sent += out.len();
         out.clear();
     }
-    exchange.handle_call_end(End::Complete, 3);
+    exchange.handle_call_end(call.id, End::Complete, 3);
     exchange.poll_body(&mut out);
     (exchange.poll_head().map_or(status, |head| head.status), sent + out.len())
 }
