@@ -18,7 +18,7 @@ use crate::observe::warning::Warnings;
 use crate::profile::{Effort, EmptyAssistantContent};
 use crate::protocols::chat::wire::Chunk;
 use crate::protocols::messages::write_error;
-use crate::protocols::{Refused, Space, Translated};
+use crate::protocols::{Refused, Translated, WindowSpace};
 use crate::{protocols, upstream_error as error};
 
 #[cfg(test)]
@@ -86,7 +86,7 @@ fn without(text: &str, config: &Config) {
         Refused::Reasoning,
         Refused::ResponseFormat,
         Refused::MaxTokens(100),
-        Refused::Space(Space { answer: 100, prompt: 10, estimate: 10 }),
+        Refused::Space(WindowSpace { answer: 100, prompt: 10, estimate: 10 }),
         Refused::Effort(vec![Effort::Low]),
         Refused::Parameter(Parameter::Thinking),
         Refused::Parameter(Parameter::Sampling),

@@ -39,7 +39,7 @@ mod setting;
 mod steps;
 mod stop_reason;
 
-pub use budget::{Budget, Full, Holding, Owner, Pace};
+pub use budget::{Budget, Holding, MemoryFull, Owner, Pace};
 pub use config::{Config, ReadDocuments};
 pub use exchange::{
     Call, CallId, Cancel, End, Exchange, Failure, Fetch, Head, HostCan, PassedHead, Pings,

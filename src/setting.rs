@@ -185,9 +185,9 @@ impl<T: Setting> Setting for Vec<T> {
 
 /// Members of an object that Creole does not read, each with its name and its JSON.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Members(Vec<(String, String)>);
+pub struct UnreadMembers(Vec<(String, String)>);
 
-impl Members {
+impl UnreadMembers {
     /// Returns the names of the members.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|(name, _)| name.as_str())
@@ -206,7 +206,7 @@ impl Members {
     }
 }
 
-impl Setting for Members {
+impl Setting for UnreadMembers {
     const TYPE: ValueType = ValueType::Members;
 
     fn write(&self, json: &mut Writer<'_>) {

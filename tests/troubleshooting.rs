@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use creole::observe::meanings::{GUARDS, Meaning, WARNINGS};
+use creole::observe::meanings::{CodeMeaning, GUARDS, WARNINGS};
 
 /// Folders whose code makes errors. Hosts beside Envoy add reasons of connections and of their own
 /// start.
@@ -232,8 +232,8 @@ const WARNERS: [&str; 6] = [
     ".warn(",
     "add_named(",
     "warn_named(",
-    "Warning::Code(",
-    "Warning::Key(key) => (",
+    "WarningName::Code(",
+    "WarningName::Key(key) => (",
 ];
 
 /// Calls that note a guard, with its code.
@@ -273,7 +273,7 @@ fn codes_of(makers: &[&str]) -> BTreeSet<String> {
 
 #[test]
 fn every_warning_and_every_guard_has_a_meaning() {
-    let of = |table: &[Meaning]| table.iter().map(|row| row.code.to_owned()).collect();
+    let of = |table: &[CodeMeaning]| table.iter().map(|row| row.code.to_owned()).collect();
     let warnings: BTreeSet<String> = of(WARNINGS);
     let guards: BTreeSet<String> = of(GUARDS);
     assert_eq!(warnings.len(), WARNINGS.len(), "a code comes twice");
@@ -290,7 +290,7 @@ fn every_warning_and_every_guard_has_a_meaning() {
 
 /// Returns the table that stands behind a mark: of all warnings, of the guards, or of these codes.
 fn table(chosen: &str) -> String {
-    let rows: Vec<&Meaning> = match chosen {
+    let rows: Vec<&CodeMeaning> = match chosen {
         "all" => WARNINGS.iter().collect(),
         "guards" => GUARDS.iter().collect(),
         codes => codes
@@ -299,7 +299,7 @@ fn table(chosen: &str) -> String {
             .collect(),
     };
     let mut text = "| code | meaning |\n|---|---|\n".to_owned();
-    for Meaning { code, what, more } in rows {
+    for CodeMeaning { code, what, more } in rows {
         let between = if more.is_empty() { "" } else { ". " };
         text += &format!("| `{code}` | {what}{between}{more} |\n");
     }

@@ -8,7 +8,7 @@ use crate::plan::Plan;
 use crate::script::{Answer, End, Piece};
 
 /// Formatter of answers for one protocol.
-pub(crate) trait Form {
+pub(crate) trait FaultForm {
     /// Returns the body of an answer that is not streamed.
     fn body(&self, plan: &Plan) -> String;
     /// Returns the events of a streamed answer, without the empty lines between them.
@@ -20,7 +20,7 @@ pub(crate) trait Form {
 }
 
 /// Returns the answer to a request, according to its plan.
-pub(crate) fn answer(plan: &Plan, form: &impl Form, stream: bool) -> Answer {
+pub(crate) fn answer(plan: &Plan, form: &impl FaultForm, stream: bool) -> Answer {
     let triggers = &plan.triggers;
     let mut answer = if let Some(error) = &triggers.error {
         error_answer(error)
@@ -54,7 +54,7 @@ pub(crate) fn answer(plan: &Plan, form: &impl Form, stream: bool) -> Answer {
     answer
 }
 
-fn whole(plan: &Plan, form: &impl Form) -> Answer {
+fn whole(plan: &Plan, form: &impl FaultForm) -> Answer {
     let mut body = form.body(plan);
     if plan.triggers.error_in_200 || plan.triggers.error_mid {
         body = form.failed_body();
@@ -70,7 +70,7 @@ fn whole(plan: &Plan, form: &impl Form) -> Answer {
     answer
 }
 
-fn streamed(plan: &Plan, form: &impl Form) -> Answer {
+fn streamed(plan: &Plan, form: &impl FaultForm) -> Answer {
     let triggers = &plan.triggers;
     let mut events = form.events(plan);
     let middle = events.len().div_euclid(2);

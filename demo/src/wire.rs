@@ -15,7 +15,7 @@ pub(crate) struct Head {
     pub(crate) include_usage: bool,
 }
 
-impl fault::Form for Head {
+impl fault::FaultForm for Head {
     fn body(&self, plan: &Plan) -> String {
         completion(plan, self)
     }

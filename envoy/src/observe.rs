@@ -2,7 +2,7 @@
 
 use creole::Millis;
 use creole::config::Config;
-use creole::observe::log::{self, Level, RefusedLines, Request};
+use creole::observe::log::{self, Level, LoggedRequest, RefusedLines};
 use creole::observe::metrics::{Counters, MetricKind, Sample};
 use creole::observe::report::Report;
 
@@ -14,7 +14,7 @@ const NAME_BYTES: usize = 128;
 /// Counts and logs an exchange that has ended.
 pub fn finished(
     report: &Report,
-    request: &Request,
+    request: &LoggedRequest,
     config: &Config,
     (counters, lines): (&mut Counters, &mut RefusedLines),
     now: Millis,
@@ -67,7 +67,8 @@ mod tests {
             ..Report::default()
         };
         let (mut counters, mut actions) = (Counters::default(), Vec::new());
-        let request = Request { details: "via_upstream".to_owned(), ..Request::default() };
+        let request =
+            LoggedRequest { details: "via_upstream".to_owned(), ..LoggedRequest::default() };
         let mut lines = RefusedLines::default();
         let kept = (&mut counters, &mut lines);
         finished(&report, &request, &Config::default(), kept, 5, &mut actions);

@@ -22,7 +22,7 @@ mod request;
 use std::sync::Arc;
 
 use creole::config::Config;
-use creole::observe::log::Request;
+use creole::observe::log::LoggedRequest;
 use creole::{
     CallId, Cancel, End, Exchange, Failure, Header, HostCan, Millis, Pace, Pings, Refusals, Reply,
 };
@@ -70,7 +70,7 @@ pub struct Stream {
     /// Time at which a stream whose answer is complete gets reset.
     close_at: Option<Millis>,
     /// Facts about the request, for the line in the log.
-    request: Request,
+    request: LoggedRequest,
     /// Time spent in the callbacks of bodies, in nanoseconds.
     spent_ns: u64,
     /// Route of the request, if the host knows clusters.
@@ -175,7 +175,7 @@ impl Stream {
             state: StreamState::HandsOff,
             call: None,
             close_at: None,
-            request: Request::default(),
+            request: LoggedRequest::default(),
             spent_ns: 0,
             route: None,
             was_unchecked: false,

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use creole::Config;
 use creole::config::{Key, Upstream};
-use creole::profile::presets::{PRESETS, Server};
+use creole::profile::presets::{KnownServer, PRESETS};
 
-use crate::Failed;
+use crate::CommandFailed;
 use crate::probe::guess::{self, Guess};
 use crate::probe::owner::{self, ServerOwner, owner_of};
 
@@ -43,13 +43,13 @@ pub(crate) struct Described {
 
 /// Returns the configuration from the document, with the profile and the URL of its one upstream.
 /// If no profile is named, the address of a known vendor decides.
-pub(crate) fn of(chosen: &Chosen, upstream: Option<&str>) -> Result<Described, Failed> {
+pub(crate) fn of(chosen: &Chosen, upstream: Option<&str>) -> Result<Described, CommandFailed> {
     let mut config = document(chosen.config.as_deref(), |name| std::env::var(name).ok())?;
     if let Some(name) = &chosen.profile {
-        config.set_profile(name, "--profile").map_err(Failed::Usage)?;
+        config.set_profile(name, "--profile").map_err(CommandFailed::Usage)?;
     }
     if let Some(url) = upstream {
-        config.set_url(url, "--upstream").map_err(Failed::Usage)?;
+        config.set_url(url, "--upstream").map_err(CommandFailed::Usage)?;
     }
     let first = config.first_upstream().filter(|_| chosen.is_open());
     let guess = first.and_then(|upstream| guess::by_address(&upstream.url));
@@ -65,7 +65,7 @@ pub(crate) fn of(chosen: &Chosen, upstream: Option<&str>) -> Result<Described, F
 ///
 /// # Errors
 /// Another user of this machine listens at a usual address.
-fn fill_urls(config: &mut Config) -> Result<Vec<String>, Failed> {
+fn fill_urls(config: &mut Config) -> Result<Vec<String>, CommandFailed> {
     let is_open = |upstream: &&Upstream| upstream.url.is_empty();
     let open: Vec<String> =
         config.upstreams.values().filter(is_open).map(|upstream| upstream.name.clone()).collect();
@@ -76,7 +76,7 @@ fn fill_urls(config: &mut Config) -> Result<Vec<String>, Failed> {
         match owner_of(url) {
             ServerOwner::AnotherPersons => {
                 let reason = owner::ANOTHER_PERSONS;
-                return Err(Failed::Usage(format!("{preset} at {url}: {reason}")));
+                return Err(CommandFailed::Usage(format!("{preset} at {url}: {reason}")));
             }
             ServerOwner::Unknown if !cfg!(target_os = "linux") => notes.push(owner::unknown(url)),
             ServerOwner::Unknown | ServerOwner::Usable => {}
@@ -86,10 +86,14 @@ fn fill_urls(config: &mut Config) -> Result<Vec<String>, Failed> {
 }
 
 /// Sets a guessed profile. If the URL has a path, the path is kept.
-pub(crate) fn take(config: &mut Config, guess: Guess, url: Option<&str>) -> Result<(), Failed> {
-    config.set_profile(guess.preset, "--upstream").map_err(Failed::Usage)?;
+pub(crate) fn take(
+    config: &mut Config,
+    guess: Guess,
+    url: Option<&str>,
+) -> Result<(), CommandFailed> {
+    config.set_profile(guess.preset, "--upstream").map_err(CommandFailed::Usage)?;
     match url {
-        Some(url) => config.set_url(url, "--upstream").map_err(Failed::Usage),
+        Some(url) => config.set_url(url, "--upstream").map_err(CommandFailed::Usage),
         None => Ok(()),
     }
 }
@@ -100,49 +104,49 @@ pub(crate) fn set_key(
     config: &mut Config,
     profile: Option<&str>,
     key_env: Option<&str>,
-) -> Result<Option<&'static str>, Failed> {
+) -> Result<Option<&'static str>, CommandFailed> {
     let usual = if key_env.is_some() { None } else { usual_key(config, profile) };
     if let Some(name) = key_env.or(usual) {
         let key = config.set_key_from(name, "--key-env", |name| std::env::var(name).ok());
-        key.map_err(Failed::Usage)?;
+        key.map_err(CommandFailed::Usage)?;
     }
     Ok(usual)
 }
 
-pub(crate) fn check_addresses(config: &Config) -> Result<(), Failed> {
+pub(crate) fn check_addresses(config: &Config) -> Result<(), CommandFailed> {
     let upstreams = &config.upstreams;
     if upstreams.len() == 1 && upstreams.values().all(|upstream| upstream.url.is_empty()) {
         let reason = "no upstream: give --upstream URL, a --profile that knows its URL, or a url in the configuration";
-        return Err(Failed::Usage(reason.to_owned()));
+        return Err(CommandFailed::Usage(reason.to_owned()));
     }
-    config.check_urls().map_err(Failed::Usage)
+    config.check_urls().map_err(CommandFailed::Usage)
 }
 
 /// Returns the environment variable with the key of the vendor whose profile was named or guessed.
 /// The key is used only for the vendor's own address, and only if no other key is configured.
 fn usual_key(config: &Config, profile: Option<&str>) -> Option<&'static str> {
-    let server = Server::of_preset(profile?)?;
+    let server = KnownServer::of_preset(profile?)?;
     let upstream = config.first_upstream().filter(|upstream| upstream.key == Key::Client)?;
     let is_set = || std::env::var(server.key).is_ok_and(|key| !key.is_empty());
     (server.owns(&upstream.url) && is_set()).then_some(server.key)
 }
 
 /// Returns the configuration for commands without a network, which need no addresses and keys.
-pub(crate) fn for_translating(chosen: &Chosen) -> Result<Config, Failed> {
+pub(crate) fn for_translating(chosen: &Chosen) -> Result<Config, CommandFailed> {
     let mut config = document(chosen.config.as_deref(), |_| Some("unused".to_owned()))?;
     if let Some(name) = &chosen.profile {
-        config.set_profile(name, "--profile").map_err(Failed::Usage)?;
+        config.set_profile(name, "--profile").map_err(CommandFailed::Usage)?;
     }
     Ok(config)
 }
 
 /// Reason for which the configuration cannot be used.
 pub(crate) enum Wrong {
-    Unreadable(Failed),
+    Unreadable(CommandFailed),
     Document(String),
 }
 
-impl From<Wrong> for Failed {
+impl From<Wrong> for CommandFailed {
     fn from(wrong: Wrong) -> Self {
         match wrong {
             Wrong::Unreadable(failed) => failed,
@@ -157,7 +161,7 @@ pub(crate) fn document(
 ) -> Result<Config, Wrong> {
     let Some(file) = file else { return Ok(Config::default()) };
     let text = fs::read_to_string(file).map_err(|error| {
-        Wrong::Unreadable(Failed::Usage(format!("{}: {error}", file.display())))
+        Wrong::Unreadable(CommandFailed::Usage(format!("{}: {error}", file.display())))
     })?;
     Config::from_json(&text, secret).map_err(|error| Wrong::Document(error.to_string()))
 }

@@ -23,11 +23,11 @@ const FORGOTTEN: Duration = Duration::from_millis(1);
 #[derive(Debug)]
 pub(crate) struct FairSemaphore {
     places: usize,
-    clients: Mutex<Clients>,
+    clients: Mutex<WaitingClients>,
 }
 
 #[derive(Debug)]
-struct Clients {
+struct WaitingClients {
     /// Clients that wait for a permit, in the order of their arrival.
     waiting: Vec<(Owner, oneshot::Sender<Permit>)>,
     /// Clients that hold a permit, each with the time at which it got the permit.
@@ -47,7 +47,7 @@ pub(crate) struct Permit {
 
 impl FairSemaphore {
     pub(crate) fn new(places: usize) -> Arc<Self> {
-        let clients = Clients {
+        let clients = WaitingClients {
             waiting: Vec::new(),
             running: Vec::new(),
             used: BTreeMap::new(),
@@ -74,12 +74,12 @@ impl FairSemaphore {
         }
     }
 
-    fn clients(&self) -> MutexGuard<'_, Clients> {
+    fn clients(&self) -> MutexGuard<'_, WaitingClients> {
         self.clients.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Clients {
+impl WaitingClients {
     /// Removes the next client from the queue, if any waiting client may get a free permit.
     fn next(&mut self, places: usize) -> Option<(Owner, oneshot::Sender<Permit>, Instant)> {
         self.waiting.retain(|(_, waiting)| !waiting.is_closed());

@@ -34,7 +34,7 @@ use std::process::ExitCode;
 
 /// Reason for which a command failed, in one line.
 #[derive(Debug)]
-pub(crate) enum Failed {
+pub(crate) enum CommandFailed {
     /// The command failed because flags, files or the configuration cannot be used.
     Usage(String),
     /// The command failed because the server could not run, or the result could not be written.

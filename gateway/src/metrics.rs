@@ -31,12 +31,12 @@ type Labels = Vec<(&'static str, String)>;
 pub(crate) struct Metrics {
     registry: Registry,
     sums: Vec<(&'static Metric, Sum)>,
-    counted: Mutex<Counted>,
+    counted: Mutex<ModelCounters>,
 }
 
 /// Counters of model names, with which the number of label values is bounded.
 #[derive(Debug, Default)]
-struct Counted {
+struct ModelCounters {
     counters: Counters,
     /// Metrics and labels with model names, which are removed when a name loses its label.
     of_models: Vec<(&'static str, Labels)>,
@@ -69,7 +69,7 @@ impl Metrics {
     pub(crate) fn count(&self, report: &Report, config: &Config, now: Millis) {
         // A panic cannot leave the counters half changed in a way that matters.
         let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
-        let Counted { counters, of_models } = &mut *counted;
+        let ModelCounters { counters, of_models } = &mut *counted;
         let model = config.models.entry(&report.model);
         counters.count(report, model, now, |sample| self.add(&sample, of_models));
         for label in counters.take_given_up() {

@@ -5,13 +5,13 @@ use std::io::{self, Write};
 
 use creole::text::harmless;
 
-use crate::Failed;
+use crate::CommandFailed;
 
 /// Writes a [harmless] text and a line end. Harmless means: without control characters for the
 /// terminal.
-pub(crate) fn say(mut out: impl Write, line: &str) -> Result<(), Failed> {
+pub(crate) fn say(mut out: impl Write, line: &str) -> Result<(), CommandFailed> {
     let written = writeln!(out, "{}", harmless::lines(line));
-    written.map_err(|error| Failed::Run(format!("cannot write: {error}")))
+    written.map_err(|error| CommandFailed::Run(format!("cannot write: {error}")))
 }
 
 /// Writes a text to standard output at once, and ignores errors.

@@ -11,11 +11,11 @@ type Job = Box<dyn FnOnce() + Send>;
 
 /// Fixed number of threads that run jobs in order.
 #[derive(Clone, Debug)]
-pub(crate) struct Pool {
+pub(crate) struct ThreadPool {
     jobs: mpsc::Sender<Job>,
 }
 
-impl Pool {
+impl ThreadPool {
     /// # Errors
     /// The system gives no more threads.
     pub(crate) fn start(name: &str, threads: usize) -> io::Result<Self> {
@@ -68,7 +68,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_job_that_panics_takes_no_thread_with_it() {
-        let pool = Pool::start("test", 1).unwrap();
+        let pool = ThreadPool::start("test", 1).unwrap();
         let panicking = pool.clone();
         let panicked = tokio::spawn(async move { panicking.run(|| panic!("on purpose")).await });
         assert!(panicked.await.unwrap_err().is_panic());

@@ -7,13 +7,13 @@
 
 use std::fmt::Debug;
 
-use super::output::{INVALID_RESPONSE, Output};
+use super::output::{INVALID_RESPONSE, ReaderOutput};
 use super::reader::{AnswerReader, AnswerState};
-use super::writer::Phase;
+use super::writer::WriterPhase;
 use crate::error::Error;
 use crate::json::Reader;
 use crate::sse::framing::{self, Payload};
-use crate::sse::{Called, Decoder, Event};
+use crate::sse::{Called, Decoder, SseEvent};
 use crate::text::words;
 use crate::upstream_error as error;
 
@@ -27,32 +27,32 @@ pub(crate) trait ObjectReader: Debug + Send + Sync {
         &mut self,
         called: Called,
         text: &str,
-        to: &mut Output<'_>,
+        to: &mut ReaderOutput<'_>,
     ) -> Result<Taken, Error>;
 
     /// Handles a whole answer.
     ///
     /// # Errors
     /// The text is an error of the upstream, or an invalid response.
-    fn handle_body(&mut self, text: &str, to: &mut Output<'_>) -> Result<Taken, Error>;
+    fn handle_body(&mut self, text: &str, to: &mut ReaderOutput<'_>) -> Result<Taken, Error>;
 
     /// Handles the data of an event with the name `error`.
     ///
     /// # Errors
     /// The upstream's error, unless it stands for an answer without content.
-    fn handle_error(&mut self, text: &str, to: &mut Output<'_>) -> Result<(), Error>;
+    fn handle_error(&mut self, text: &str, to: &mut ReaderOutput<'_>) -> Result<(), Error>;
 
     /// Handles the end mark of the stream (`[DONE]`).
     ///
     /// # Errors
     /// The answer is not complete.
-    fn handle_done(&mut self, to: &mut Output<'_>) -> Result<(), Error>;
+    fn handle_done(&mut self, to: &mut ReaderOutput<'_>) -> Result<(), Error>;
 
     /// Ends the answer, which is complete, and writes all content that is still held.
     ///
     /// # Errors
     /// The answer is invalid.
-    fn end(&mut self, to: &mut Output<'_>) -> Result<(), Error>;
+    fn end(&mut self, to: &mut ReaderOutput<'_>) -> Result<(), Error>;
 
     /// Returns true if the upstream sent a finish reason, and nothing contradicts it.
     fn has_stopped(&self) -> bool;
@@ -92,18 +92,18 @@ pub(crate) enum Taken {
 }
 
 /// Function that creates the reader for objects of this kind.
-pub(crate) type Make = fn(ObjectKind, &Output<'_>) -> Box<dyn ObjectReader>;
+pub(crate) type Make = fn(ObjectKind, &ReaderOutput<'_>) -> Box<dyn ObjectReader>;
 
 /// Reader of an answer in JSON, of any protocol.
 #[derive(Debug)]
 pub(crate) struct JsonAnswer {
     decoder: Decoder,
-    objects: Objects,
+    objects: ObjectSource,
 }
 
 /// Reader of the objects, and the function that creates the reader of another protocol.
 #[derive(Debug)]
-struct Objects {
+struct ObjectSource {
     reader: Box<dyn ObjectReader>,
     make: Make,
 }
@@ -134,10 +134,10 @@ impl Broken {
 impl JsonAnswer {
     /// Creates the reader of an answer. Events of more than `event_bytes_max` bytes cause an error.
     pub(crate) fn new(reader: Box<dyn ObjectReader>, make: Make, event_bytes_max: usize) -> Self {
-        Self { decoder: Decoder::new(event_bytes_max), objects: Objects { reader, make } }
+        Self { decoder: Decoder::new(event_bytes_max), objects: ObjectSource { reader, make } }
     }
 
-    fn read_whole(&mut self, body: &str, to: &mut Output<'_>) -> Result<(), Error> {
+    fn read_whole(&mut self, body: &str, to: &mut ReaderOutput<'_>) -> Result<(), Error> {
         let body = words::bare(body);
         if self.objects.handle_body(body, to)? { Ok(()) } else { self.handle_several(body, to) }
     }
@@ -145,7 +145,7 @@ impl JsonAnswer {
     /// Handles a body that is not one JSON object, although it begins like one. Examples are an
     /// error in an array (Google), objects in lines, an array of chunks, and JSON that needs
     /// repair.
-    fn handle_several(&mut self, body: &str, to: &mut Output<'_>) -> Result<(), Error> {
+    fn handle_several(&mut self, body: &str, to: &mut ReaderOutput<'_>) -> Result<(), Error> {
         if let Some(inside) = framing::unquoted(body) {
             // The body is a JSON string: the answer was serialised twice.
             return self.read_whole(&inside, to);
@@ -161,7 +161,7 @@ impl JsonAnswer {
             Some(Payload::Object(text) | Payload::Unreadable(text))
                 if !alone && text.starts_with('{') =>
             {
-                let event = Event { data: body.into(), ..Event::default() };
+                let event = SseEvent { data: body.into(), ..SseEvent::default() };
                 self.objects.handle_event(&event, to).map_err(Broken::into_error)?;
                 self.handle_end(to)
             }
@@ -178,24 +178,24 @@ impl JsonAnswer {
 }
 
 impl AnswerReader for JsonAnswer {
-    fn handle_piece(&mut self, piece: &[u8], to: &mut Output<'_>) -> Result<(), Error> {
+    fn handle_piece(&mut self, piece: &[u8], to: &mut ReaderOutput<'_>) -> Result<(), Error> {
         let mut rest = piece;
-        while to.phase() != Phase::Ended {
+        while to.phase() != WriterPhase::Ended {
             let Some(event) = self.decoder.next(&mut rest)? else { break };
             self.objects.handle_event(&event, to).map_err(Broken::into_error)?;
         }
         Ok(())
     }
 
-    fn handle_whole(&mut self, body: &[u8], to: &mut Output<'_>) -> Result<(), Error> {
+    fn handle_whole(&mut self, body: &[u8], to: &mut ReaderOutput<'_>) -> Result<(), Error> {
         self.read_whole(&words::lossy(body), to)
     }
 
     /// Ends the stream. The answer is complete if it has a finish reason, or if token counts came
     /// last. The way in which the connection ended matters only for other answers, and for servers
     /// that send a finish reason with each chunk.
-    fn handle_end(&mut self, to: &mut Output<'_>) -> Result<(), Error> {
-        while to.phase() != Phase::Ended {
+    fn handle_end(&mut self, to: &mut ReaderOutput<'_>) -> Result<(), Error> {
+        while to.phase() != WriterPhase::Ended {
             let Some(event) = self.decoder.finish() else { break };
             let is_object = event.data.starts_with('{');
             match self.objects.handle_event(&event, to) {
@@ -207,7 +207,7 @@ impl AnswerReader for JsonAnswer {
                 handled => handled.map_err(Broken::into_error)?,
             }
         }
-        if to.phase() == Phase::Ended {
+        if to.phase() == WriterPhase::Ended {
             Ok(())
         } else if self.state().is_complete() {
             self.objects.reader.end(to)
@@ -242,8 +242,12 @@ impl AnswerReader for JsonAnswer {
     }
 }
 
-impl Objects {
-    fn handle_event(&mut self, event: &Event<'_>, to: &mut Output<'_>) -> Result<(), Broken> {
+impl ObjectSource {
+    fn handle_event(
+        &mut self,
+        event: &SseEvent<'_>,
+        to: &mut ReaderOutput<'_>,
+    ) -> Result<(), Broken> {
         if event.called != Called::Error
             && self.handle_object(event.called, &event.data, to)?.is_some()
         {
@@ -253,7 +257,7 @@ impl Objects {
         if data.starts_with('"')
             && let Some(inside) = framing::unquoted(data)
         {
-            return self.handle_event(&Event { data: inside.into(), ..*event }, to);
+            return self.handle_event(&SseEvent { data: inside.into(), ..*event }, to);
         }
         self.handle_items(event.called, data, to)
     }
@@ -264,7 +268,7 @@ impl Objects {
         &mut self,
         called: Called,
         text: &str,
-        to: &mut Output<'_>,
+        to: &mut ReaderOutput<'_>,
     ) -> Result<Option<bool>, Error> {
         let mut taken = self.reader.handle_object(called, text, to)?;
         if let Taken::Other(kind) = taken {
@@ -275,7 +279,7 @@ impl Objects {
     }
 
     /// Handles a whole body. Returns true if it could be parsed.
-    fn handle_body(&mut self, body: &str, to: &mut Output<'_>) -> Result<bool, Error> {
+    fn handle_body(&mut self, body: &str, to: &mut ReaderOutput<'_>) -> Result<bool, Error> {
         let mut taken = self.reader.handle_body(body, to)?;
         // A reader recognizes bodies of other protocols only roughly, so the second reader may hand
         // the body back to the first.
@@ -292,13 +296,13 @@ impl Objects {
         &mut self,
         called: Called,
         data: &str,
-        to: &mut Output<'_>,
+        to: &mut ReaderOutput<'_>,
     ) -> Result<(), Broken> {
         let mut rest = data;
         // Text beside objects with content is dropped. Text alone may be an error in plain words.
         let (mut has_objects, mut has_text) = (false, false);
         while let Some(item) = framing::next(&mut rest) {
-            if to.phase() == Phase::Ended {
+            if to.phase() == WriterPhase::Ended {
                 return Ok(());
             }
             match item {
@@ -327,7 +331,7 @@ impl Objects {
             }
         }
         // Text behind the end of an answer is no error.
-        if to.phase() == Phase::Ended {
+        if to.phase() == WriterPhase::Ended {
             return Ok(());
         }
         Ok(self.drop_text(data, has_text, has_objects, to)?)
@@ -338,7 +342,7 @@ impl Objects {
         &mut self,
         called: Called,
         object: &str,
-        to: &mut Output<'_>,
+        to: &mut ReaderOutput<'_>,
     ) -> Result<bool, Broken> {
         match self.handle_object(called, object, to)? {
             Some(says) => Ok(says),
@@ -358,7 +362,7 @@ impl Objects {
         data: &str,
         has_text: bool,
         has_objects: bool,
-        to: &mut Output<'_>,
+        to: &mut ReaderOutput<'_>,
     ) -> Result<(), Error> {
         if has_text && !has_objects && !self.reader.has_stopped() {
             return Err(unreadable(data, to));
@@ -381,7 +385,7 @@ fn says(taken: Taken) -> Option<bool> {
 /// Returns the error for text in place of an answer. Plain text is quoted, since it tells what
 /// failed. Text that looks like JSON may be a part of the answer, and is not quoted; nor are bytes
 /// that are no text.
-fn unreadable(text: &str, to: &Output<'_>) -> Error {
+fn unreadable(text: &str, to: &ReaderOutput<'_>) -> Error {
     // Programs colour their messages with escape sequences, so ESC counts as plain text.
     let is_plain = |it: char| !it.is_control() || it.is_whitespace() || it == '\u{1b}';
     let is_binary = |it: char| it == char::REPLACEMENT_CHARACTER || !is_plain(it);

@@ -25,10 +25,10 @@ pub(crate) mod reader;
 pub(crate) mod rules;
 pub(crate) mod writer;
 
-pub use output::Output;
+pub use output::ReaderOutput;
 pub use reader::{AnswerReader, AnswerState, Ending};
 pub use rules::Rules;
-pub use writer::{AnswerWriter, Phase};
+pub use writer::{AnswerWriter, WriterPhase};
 
 use crate::StopReason;
 use crate::error::Error;
@@ -96,13 +96,13 @@ impl Answer {
     /// Returns true if the start of the message was written for the client.
     #[must_use]
     pub fn has_started(&self) -> bool {
-        self.writer.phase() != Phase::Start
+        self.writer.phase() != WriterPhase::Start
     }
 
     /// Returns true if nothing more will be written for the client.
     #[must_use]
     pub fn is_done(&self) -> bool {
-        self.has_failed || self.writer.phase() == Phase::Ended
+        self.has_failed || self.writer.phase() == WriterPhase::Ended
     }
 
     /// Records that the upstream's connection ended abnormally, or that no more data is worth
@@ -200,7 +200,7 @@ impl Answer {
     /// Writes an answer of Creole's own: one text block (none if `text` is empty) and a stop
     /// reason.
     pub fn write_own(&mut self, text: &str, stop_reason: StopReason, out: &mut Vec<u8>) {
-        if !self.has_failed && self.writer.phase() == Phase::Start {
+        if !self.has_failed && self.writer.phase() == WriterPhase::Start {
             self.parts(out).1.write_own(text, stop_reason);
         }
     }
@@ -209,7 +209,7 @@ impl Answer {
     fn take(
         &mut self,
         out: &mut Vec<u8>,
-        take: impl FnOnce(&mut dyn AnswerReader, &mut Output<'_>) -> Result<(), Error>,
+        take: impl FnOnce(&mut dyn AnswerReader, &mut ReaderOutput<'_>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         if self.is_done() {
             return Ok(());
@@ -220,10 +220,13 @@ impl Answer {
         result
     }
 
-    fn parts<'a>(&'a mut self, out: &'a mut Vec<u8>) -> (&'a mut dyn AnswerReader, Output<'a>) {
+    fn parts<'a>(
+        &'a mut self,
+        out: &'a mut Vec<u8>,
+    ) -> (&'a mut dyn AnswerReader, ReaderOutput<'a>) {
         let Self { context, rules, ids, report, warnings, writer, reader, .. } = self;
         let writer = &mut **writer;
-        (&mut **reader, Output { context, rules, ids: *ids, report, warnings, writer, out })
+        (&mut **reader, ReaderOutput { context, rules, ids: *ids, report, warnings, writer, out })
     }
 }
 

@@ -1,7 +1,7 @@
 //! Destination of an answer that is being read: the client's writer, the counts and the warnings.
 
 use super::rules::Rules;
-use super::writer::{AnswerWriter, Phase};
+use super::writer::{AnswerWriter, WriterPhase};
 use crate::StopReason;
 use crate::error::{Error, Rejection};
 use crate::ids::Ids;
@@ -25,7 +25,7 @@ pub(crate) const INVALID_RESPONSE: &str = "Upstream sent an invalid response";
 /// Destination for a reader's results: request context, rules, the client's writer, counts and
 /// warnings.
 #[derive(Debug)]
-pub struct Output<'a> {
+pub struct ReaderOutput<'a> {
     /// Context of the request.
     pub context: &'a RequestContext,
     /// Settings that concern answers.
@@ -42,7 +42,7 @@ pub struct Output<'a> {
     pub out: &'a mut Vec<u8>,
 }
 
-impl Output<'_> {
+impl ReaderOutput<'_> {
     /// Writes a part of the answer for the client.
     #[inline]
     pub fn write(&mut self, event: Event<'_>) {
@@ -57,7 +57,7 @@ impl Output<'_> {
 
     /// Returns how much of the answer was written for the client.
     #[must_use]
-    pub fn phase(&self) -> Phase {
+    pub fn phase(&self) -> WriterPhase {
         self.writer.phase()
     }
 
@@ -87,7 +87,7 @@ impl Output<'_> {
     /// reason.
     pub(crate) fn write_own(&mut self, text: &str, reason: StopReason) {
         let input = self.context.input_tokens;
-        if self.phase() == Phase::Start {
+        if self.phase() == WriterPhase::Start {
             self.start(&self.context.model, input);
         }
         if !text.is_empty() {
@@ -105,7 +105,7 @@ impl Output<'_> {
     /// answer.
     pub(crate) fn error_of(&self, raw: &str) -> Error {
         match self.phase() {
-            Phase::Start => error::from_object(raw, self.context),
+            WriterPhase::Start => error::from_object(raw, self.context),
             _ => error::after_content(raw, self.context),
         }
     }

@@ -3,10 +3,10 @@
 
 use std::fmt::Debug;
 
-use super::output::Output;
+use super::output::ReaderOutput;
 use crate::error::Error;
 
-/// Reader of one answer of an upstream, which writes the content to an [`Output`].
+/// Reader of one answer of an upstream, which writes the content to an [`ReaderOutput`].
 ///
 /// The body comes as a whole or in pieces, never both. After an error, or after the end of the
 /// message was written, no method is called any more.
@@ -15,19 +15,19 @@ pub trait AnswerReader: Debug + Send + Sync {
     ///
     /// # Errors
     /// The upstream reports an error, or sends an invalid response.
-    fn handle_piece(&mut self, piece: &[u8], to: &mut Output<'_>) -> Result<(), Error>;
+    fn handle_piece(&mut self, piece: &[u8], to: &mut ReaderOutput<'_>) -> Result<(), Error>;
 
     /// Handles a whole body.
     ///
     /// # Errors
     /// The upstream reports an error, or sends an invalid response.
-    fn handle_whole(&mut self, body: &[u8], to: &mut Output<'_>) -> Result<(), Error>;
+    fn handle_whole(&mut self, body: &[u8], to: &mut ReaderOutput<'_>) -> Result<(), Error>;
 
     /// Handles the end of the stream.
     ///
     /// # Errors
     /// The stream ended before the answer was complete.
-    fn handle_end(&mut self, to: &mut Output<'_>) -> Result<(), Error>;
+    fn handle_end(&mut self, to: &mut ReaderOutput<'_>) -> Result<(), Error>;
 
     /// Returns true if an answer in one JSON text is complete, however its connection ended.
     fn is_whole(&self, body: &[u8]) -> bool;
@@ -49,7 +49,7 @@ pub trait AnswerState: Debug + Send + Sync {
     fn break_off(&mut self) {}
 
     /// Begins the client's message, before anything of the answer is known.
-    fn begin(&mut self, _to: &mut Output<'_>) {}
+    fn begin(&mut self, _to: &mut ReaderOutput<'_>) {}
 
     /// Returns true if the answer may be complete, now that its connection has ended.
     fn is_complete(&self) -> bool;

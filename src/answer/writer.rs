@@ -13,10 +13,10 @@ pub trait AnswerWriter: Debug + Send + Sync {
     fn ping(&self, out: &mut Vec<u8>);
 
     /// Returns how much of the answer was written for the client.
-    fn phase(&self) -> Phase;
+    fn phase(&self) -> WriterPhase;
 
     /// Records that a relay has written the answer itself, up to this phase.
-    fn relayed(&mut self, phase: Phase);
+    fn relayed(&mut self, phase: WriterPhase);
 
     /// Resets the writer, because the answer failed and nothing that was written will reach the
     /// client.
@@ -28,7 +28,7 @@ pub trait AnswerWriter: Debug + Send + Sync {
 
 /// Progress of writing the client's message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Phase {
+pub enum WriterPhase {
     /// State: nothing of the client's message was written.
     #[default]
     Start,

@@ -1,14 +1,14 @@
 //! Tool call of the upstream, while its parts arrive.
 
-use super::mend::Mender;
+use super::mend::InputMender;
 use super::tool_input::ToolInput;
 use crate::ids::Ids;
-use crate::json_schema::input::Budget;
+use crate::json_schema::input::ValidationBudget;
 use crate::model::request_context::{NAME_BYTES_MAX, Tools};
 
 /// Tool call of the upstream, while its parts arrive.
 #[derive(Debug, Default)]
-pub(crate) struct Call {
+pub(crate) struct CallParts {
     /// Id of the call, as sent by the upstream.
     id: Option<String>,
     /// Id that Creole generated, because an id was needed before the upstream sent one.
@@ -17,7 +17,7 @@ pub(crate) struct Call {
     name: String,
     input: ToolInput,
     /// Filter that removes members from the input while it is sent, if there may be any to remove.
-    mender: Option<Box<Mender>>,
+    mender: Option<Box<InputMender>>,
     state: CallState,
     /// True if the call may be spurious: it becomes a real call only when an input arrives.
     doubtful: bool,
@@ -39,7 +39,7 @@ pub(crate) enum CallState {
     LeftOut,
 }
 
-impl Call {
+impl CallParts {
     /// Creates a call without an id, a name or an input. `doubtful`: the call may be spurious.
     pub(crate) fn new(doubtful: bool) -> Self {
         Self { doubtful, ..Self::default() }
@@ -85,13 +85,13 @@ impl Call {
     }
 
     /// Sets the mender, which removes members from the input while it is sent.
-    pub(super) fn set_mender(&mut self, mender: Option<Mender>) {
+    pub(super) fn set_mender(&mut self, mender: Option<InputMender>) {
         self.mender = mender.map(Box::new);
     }
 
     /// Returns the part of the input that can be sent now, mended, and counts this part as sent.
     #[inline]
-    pub(super) fn send(&mut self, budget: &mut Budget) -> &str {
+    pub(super) fn send(&mut self, budget: &mut ValidationBudget) -> &str {
         let text = self.input.send();
         match &mut self.mender {
             Some(mender) => mender.push(text, budget),
@@ -101,7 +101,7 @@ impl Call {
 
     /// Returns the remainder of an input that was sent in part: the text that was not sent, and the
     /// text that the mender held.
-    pub(super) fn send_rest(&mut self, budget: &mut Budget) -> (String, String) {
+    pub(super) fn send_rest(&mut self, budget: &mut ValidationBudget) -> (String, String) {
         let text = self.input.rest();
         match &mut self.mender {
             Some(mender) => (mender.push(text, budget).to_owned(), mender.rest().to_owned()),

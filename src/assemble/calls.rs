@@ -1,16 +1,16 @@
 //! Tool calls of one answer, with their ids and faults.
 
-use super::call::{Call, CallState};
-use super::mend::Mender;
-use super::progress::Progress;
-use super::tool_input::Input;
-use crate::answer::Output;
+use super::call::{CallParts, CallState};
+use super::mend::InputMender;
+use super::progress::BlockProgress;
+use super::tool_input::FinalInput;
+use crate::answer::ReaderOutput;
 use crate::carry::tool_id;
 use crate::config::InvalidToolCall;
 use crate::error::Error;
 use crate::ids::Ids;
 use crate::json;
-use crate::json_schema::input::{self as tool_schema, Budget};
+use crate::json_schema::input::{self as tool_schema, ValidationBudget};
 use crate::model::event::{CallStart, Event};
 use crate::model::stop_reason;
 use crate::text::bare_json;
@@ -47,15 +47,15 @@ impl BrokenOff {
 /// Tool calls of an answer, in order of arrival.
 #[derive(Debug)]
 pub(crate) struct Calls {
-    list: Vec<Call>,
+    list: Vec<CallParts>,
     /// Ids that the client uses for calls in the history and in this answer.
     ids_used: NameSet<'static>,
     /// Number of bytes of the calls' ids, names and inputs.
     held_bytes: usize,
     left_out: LeftOut,
     /// Budget for validating inputs against the schemas of their tools.
-    schema_budget: Budget,
-    mend_budget: Budget,
+    schema_budget: ValidationBudget,
+    mend_budget: ValidationBudget,
 }
 
 /// Reasons why calls of an answer were left out.
@@ -76,21 +76,21 @@ impl Calls {
             ids_used,
             held_bytes: 0,
             left_out: LeftOut::default(),
-            schema_budget: Budget::default(),
-            mend_budget: Budget::default(),
+            schema_budget: ValidationBudget::default(),
+            mend_budget: ValidationBudget::default(),
         }
     }
 
     /// Returns all calls of the answer, including those that were left out.
-    pub(crate) fn all(&self) -> &[Call] {
+    pub(crate) fn all(&self) -> &[CallParts] {
         &self.list
     }
 
-    pub(super) fn get(&self, index: usize) -> Option<&Call> {
+    pub(super) fn get(&self, index: usize) -> Option<&CallParts> {
         self.list.get(index)
     }
 
-    pub(super) fn get_mut(&mut self, index: usize) -> Option<&mut Call> {
+    pub(super) fn get_mut(&mut self, index: usize) -> Option<&mut CallParts> {
         self.list.get_mut(index)
     }
 
@@ -105,7 +105,7 @@ impl Calls {
     }
 
     /// Adds a call and returns its position.
-    pub(super) fn push(&mut self, call: Call) -> Result<usize, Error> {
+    pub(super) fn push(&mut self, call: CallParts) -> Result<usize, Error> {
         let index = self.list.len();
         if index >= CALLS_MAX {
             return Err(Error::misbehaved("Upstream sent too many tool calls"));
@@ -119,7 +119,7 @@ impl Calls {
     pub(super) fn extend<T>(
         &mut self,
         index: usize,
-        change: impl FnOnce(&mut Call) -> T,
+        change: impl FnOnce(&mut CallParts) -> T,
     ) -> Option<T> {
         let call = self.list.get_mut(index)?;
         let before = call.held_bytes();
@@ -185,7 +185,7 @@ impl Calls {
     }
 
     /// Returns the repaired input of a call, or `None` if the input needs no repair.
-    fn repaired(&mut self, index: usize, object: &str, to: &Output<'_>) -> Option<String> {
+    fn repaired(&mut self, index: usize, object: &str, to: &ReaderOutput<'_>) -> Option<String> {
         let call = self.list.get(index).filter(|call| may_repair(call, to))?;
         let tool = to.context.tools.meant_by(call.name());
         let schema = tool.and_then(|tool| tool.schema.as_deref());
@@ -200,10 +200,15 @@ impl Calls {
 
     /// Returns the input of a call without members that its client would refuse, and the number of
     /// these members. `None` if nothing was mended.
-    fn mended(&mut self, index: usize, object: &str, to: &Output<'_>) -> Option<(String, u32)> {
+    fn mended(
+        &mut self,
+        index: usize,
+        object: &str,
+        to: &ReaderOutput<'_>,
+    ) -> Option<(String, u32)> {
         let call = self.list.get(index).filter(|_| to.rules.mends_inputs)?;
         let tool = to.context.tools.meant_by(call.name())?;
-        Mender::whole(tool, object, &mut self.mend_budget)
+        InputMender::whole(tool, object, &mut self.mend_budget)
     }
 
     /// Returns `object` without a member `id` that repeats the id of a call; `None` if the object
@@ -218,7 +223,7 @@ impl Calls {
 
     /// Returns the repaired input of a call whose strings contain unescaped control characters, if
     /// it is an object otherwise.
-    fn escaped(&mut self, index: usize, to: &Output<'_>) -> Option<String> {
+    fn escaped(&mut self, index: usize, to: &ReaderOutput<'_>) -> Option<String> {
         let call = self.list.get(index).filter(|call| may_repair(call, to))?;
         let object = bare_json::all_escaped(call.input().rest())?;
         Some(self.repaired(index, &object, to).unwrap_or(object))
@@ -229,22 +234,23 @@ impl Calls {
     fn leaves_out(
         &mut self,
         index: usize,
-        input: &Input,
+        input: &FinalInput,
         unseen: bool,
         refused: bool,
-        to: &mut Output<'_>,
+        to: &mut ReaderOutput<'_>,
     ) -> bool {
         let Some(call) = self.list.get(index) else { return false };
         let tool = to.context.tools.meant_by(call.name());
         let waits = call.state() == CallState::Waiting;
         // In a refusal, an invalid input counts as cut off: the model cannot mend the call.
-        let cut_off = unseen && (*input == Input::CutOff || refused && *input == Input::Invalid);
-        let invalid = !cut_off && *input == Input::Invalid;
+        let cut_off =
+            unseen && (*input == FinalInput::CutOff || refused && *input == FinalInput::Invalid);
+        let invalid = !cut_off && *input == FinalInput::Invalid;
         if invalid {
             to.warn("tool_input_invalid");
         }
         let mut violates = false;
-        if let (true, Input::Object(object)) = (to.rules.checks_inputs, input) {
+        if let (true, FinalInput::Object(object)) = (to.rules.checks_inputs, input) {
             let schema = tool.and_then(|tool| tool.schema.as_deref());
             let budget = &mut self.schema_budget;
             violates = schema.is_some_and(|schema| !tool_schema::fits(schema, object, budget));
@@ -268,14 +274,14 @@ impl Calls {
     }
 
     /// Returns the inputs of all calls, by the client's ids, in the form in which they are sent.
-    pub(super) fn inputs(&mut self, to: &Output<'_>) -> Vec<(String, String)> {
+    pub(super) fn inputs(&mut self, to: &ReaderOutput<'_>) -> Vec<(String, String)> {
         let mut inputs = Vec::new();
         for index in 0..self.list.len() {
             let Some(call) = self.list.get(index) else { break };
             if call.state() == CallState::LeftOut || call.input().held_bytes() > CARRIED_BYTES_MAX {
                 continue;
             }
-            if let Input::Object(input) = call.input().clone().finish(false)
+            if let FinalInput::Object(input) = call.input().clone().finish(false)
                 && input != "{}"
             {
                 let input = self.repaired(index, &input, to).unwrap_or(input);
@@ -287,18 +293,23 @@ impl Calls {
     }
 
     /// Sends the start of the call at `index`, before its input is complete.
-    pub(super) fn open(&mut self, index: usize, progress: &mut Progress, to: &mut Output<'_>) {
+    pub(super) fn open(
+        &mut self,
+        index: usize,
+        progress: &mut BlockProgress,
+        to: &mut ReaderOutput<'_>,
+    ) {
         self.begin(index, progress, to);
         if to.rules.mends_inputs
             && let Some(call) = self.list.get_mut(index)
             && let Some(tool) = to.context.tools.meant_by(call.name())
         {
-            call.set_mender(Mender::of(tool, &mut self.mend_budget));
+            call.set_mender(InputMender::of(tool, &mut self.mend_budget));
         }
     }
 
     /// Sends the start of the call at `index`, unless it was sent before.
-    fn begin(&mut self, index: usize, progress: &mut Progress, to: &mut Output<'_>) {
+    fn begin(&mut self, index: usize, progress: &mut BlockProgress, to: &mut ReaderOutput<'_>) {
         let Some(call) = self.list.get_mut(index) else { return };
         if call.state() != CallState::Waiting {
             return;
@@ -324,7 +335,7 @@ impl Calls {
     }
 
     /// Sends the part of a call's input that can be sent now, if the call's block is open.
-    pub(super) fn send_input(&mut self, index: usize, to: &mut Output<'_>) {
+    pub(super) fn send_input(&mut self, index: usize, to: &mut ReaderOutput<'_>) {
         if let Some(call) = self.list.get_mut(index)
             && call.state() == CallState::Open
         {
@@ -343,8 +354,8 @@ impl Calls {
         index: usize,
         is_unseen: bool,
         end: BrokenOff,
-        progress: &mut Progress,
-        to: &mut Output<'_>,
+        progress: &mut BlockProgress,
+        to: &mut ReaderOutput<'_>,
     ) {
         let Some(call) = self.list.get_mut(index) else { return };
         let mut input = call.input_mut().finish(end.is_cut_off);
@@ -353,20 +364,20 @@ impl Calls {
         }
         let is_unseen = is_unseen || end.is_refusal && call.state() == CallState::Waiting;
         let repaired = match &input {
-            Input::Object(object) => self.repaired(index, object, to),
-            Input::Invalid => self.escaped(index, to),
-            Input::CutOff => None,
+            FinalInput::Object(object) => self.repaired(index, object, to),
+            FinalInput::Invalid => self.escaped(index, to),
+            FinalInput::CutOff => None,
         };
         if let Some(object) = repaired {
-            input = Input::Object(object);
+            input = FinalInput::Object(object);
             to.warn("tool_input_repaired");
         }
         let is_sent = self.list.get(index).is_some_and(|call| call.input().is_sent());
-        if let Input::Object(object) = &input
+        if let FinalInput::Object(object) = &input
             && (!is_sent || to.rules.checks_inputs)
             && let Some((object, mended)) = self.mended(index, object, to)
         {
-            input = Input::Object(object);
+            input = FinalInput::Object(object);
             if let Some(call) = self.list.get(index).filter(|_| !is_sent) {
                 warn_mended(call.name(), mended, to);
             }
@@ -382,7 +393,7 @@ impl Calls {
     }
 
     /// Sends the remaining input, and the end of the block.
-    fn send_end(&mut self, index: usize, input: &Input, to: &mut Output<'_>) {
+    fn send_end(&mut self, index: usize, input: &FinalInput, to: &mut ReaderOutput<'_>) {
         let Some(call) = self.list.get_mut(index) else { return };
         if call.input().is_sent() {
             let (rest, held) = call.send_rest(&mut self.mend_budget);
@@ -397,11 +408,11 @@ impl Calls {
         }
         let rest = call.input().rest();
         match input {
-            Input::Object(object) => to.write(Event::Input(object)),
+            FinalInput::Object(object) => to.write(Event::Input(object)),
             // A text that does not begin as an object means nothing to a client.
-            Input::CutOff if rest.starts_with('{') => to.write(Event::Input(rest)),
-            Input::CutOff => {}
-            Input::Invalid => {
+            FinalInput::CutOff if rest.starts_with('{') => to.write(Event::Input(rest)),
+            FinalInput::CutOff => {}
+            FinalInput::Invalid => {
                 to.write(Event::Input(&json::written(|json| {
                     json.begin_object().key("INVALID_JSON").text(rest).end_object();
                 })));
@@ -414,13 +425,13 @@ impl Calls {
 
 /// Adds a warning about members of an input that were mended. The log gets the tool's name, but no
 /// values.
-fn warn_mended(tool: &str, members: u32, to: &mut Output<'_>) {
+fn warn_mended(tool: &str, members: u32, to: &mut ReaderOutput<'_>) {
     let tool = to.context.tools.meant_by(tool).map_or("", |tool| &tool.name);
     for _ in 0..members {
         to.warnings.add_named("tool_argument_mended", tool);
     }
 }
 
-fn may_repair(call: &Call, to: &Output<'_>) -> bool {
+fn may_repair(call: &CallParts, to: &ReaderOutput<'_>) -> bool {
     to.rules.invalid == InvalidToolCall::Repair && !call.input().is_sent()
 }

@@ -22,8 +22,8 @@ mod structure;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-pub(crate) use crate::json_schema::input::Budget;
-use crate::json_schema::input::mend::{self as schema, Part, Shape};
+pub(crate) use crate::json_schema::input::ValidationBudget;
+use crate::json_schema::input::mend::{self as schema, SchemaPart, Shape};
 use crate::model::request_context::Tool;
 use crate::text::json_scan::{DEPTH_MAX, Scanner};
 use crate::text::words;
@@ -42,14 +42,14 @@ const PLACE_BYTES: usize = 128;
 
 /// Filter for the input of one call, while the input is streamed.
 #[derive(Debug)]
-pub(crate) struct Mender {
+pub(crate) struct InputMender {
     /// Schema of the tool, as the client wrote it.
     root: Arc<str>,
     by_name: ByName,
     shapes: Vec<Shape>,
     /// Subschemas of objects and arrays that were looked up, by position in the schema and by kind
     /// (true: object).
-    known: BTreeMap<(Part, bool), Option<Inner>>,
+    known: BTreeMap<(SchemaPart, bool), Option<Inner>>,
     known_bytes: usize,
     /// Open objects and arrays whose schema is known, innermost last.
     frames: Vec<Frame>,
@@ -115,7 +115,7 @@ enum At {
 #[derive(Clone, Copy, Debug)]
 enum Inner {
     Object(usize),
-    Array(Part),
+    Array(SchemaPart),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -130,7 +130,7 @@ struct Frame {
 /// Facts about the member whose value comes next.
 #[derive(Clone, Copy, Debug, Default)]
 struct Current {
-    schema: Option<Part>,
+    schema: Option<SchemaPart>,
     /// True if the member is optional, or has a default.
     may_lack: bool,
     /// True if the member is removed when its number exceeds the schema's bounds.
@@ -140,12 +140,12 @@ struct Current {
     by_name: Option<by_name::Rule>,
 }
 
-impl Mender {
+impl InputMender {
     /// Creates the filter for a call of this tool; `None` if the tool's schema leaves nothing to
     /// mend.
-    pub(crate) fn of(tool: &Tool, budget: &mut Budget) -> Option<Self> {
+    pub(crate) fn of(tool: &Tool, budget: &mut ValidationBudget) -> Option<Self> {
         let root = tool.schema.clone()?;
-        let shape = Shape::of(&root, Part::whole(&root), budget)?;
+        let shape = Shape::of(&root, SchemaPart::whole(&root), budget)?;
         if !shape.mends() || shape.bytes() > KNOWN_BYTES_MAX {
             return None;
         }
@@ -171,7 +171,11 @@ impl Mender {
 
     /// Filters a whole input, and returns it with the number of removed or unquoted members. `None`
     /// if nothing was changed.
-    pub(crate) fn whole(tool: &Tool, object: &str, budget: &mut Budget) -> Option<(String, u32)> {
+    pub(crate) fn whole(
+        tool: &Tool,
+        object: &str,
+        budget: &mut ValidationBudget,
+    ) -> Option<(String, u32)> {
         let mut mender = Self::of(tool, budget)?;
         mender.out.reserve(object.len());
         mender.read(object, budget);
@@ -180,7 +184,7 @@ impl Mender {
 
     /// Filters the next piece of a tool call's input, and returns the text to send.
     #[inline]
-    pub(crate) fn push<'t>(&'t mut self, text: &'t str, budget: &mut Budget) -> &'t str {
+    pub(crate) fn push<'t>(&'t mut self, text: &'t str, budget: &mut ValidationBudget) -> &'t str {
         let passes = match self.at {
             At::Off => true,
             At::Text { escaped: false } => memchr2(b'"', b'\\', text.as_bytes()).is_none(),
@@ -206,7 +210,7 @@ impl Mender {
         std::mem::take(&mut self.mended)
     }
 
-    fn read(&mut self, text: &str, budget: &mut Budget) {
+    fn read(&mut self, text: &str, budget: &mut ValidationBudget) {
         self.out.clear();
         let mut rest = text;
         while let Some(byte) = rest.bytes().next() {
@@ -216,7 +220,7 @@ impl Mender {
     }
 
     /// Handles some bytes of `rest`, which begins with `byte`, and returns their number.
-    fn take(&mut self, rest: &str, byte: u8, budget: &mut Budget) -> usize {
+    fn take(&mut self, rest: &str, byte: u8, budget: &mut ValidationBudget) -> usize {
         match self.at {
             At::Off => self.pass(rest),
             At::Text { escaped } => self.take_text(rest, escaped),
@@ -295,7 +299,12 @@ impl Mender {
     }
 
     /// Begins a value that is sent unchanged. Returns 1 if its first byte was handled, or else 0.
-    fn begin_passed(&mut self, byte: u8, schema: Option<Part>, budget: &mut Budget) -> usize {
+    fn begin_passed(
+        &mut self,
+        byte: u8,
+        schema: Option<SchemaPart>,
+        budget: &mut ValidationBudget,
+    ) -> usize {
         match byte {
             b'"' => {
                 self.at = At::Text { escaped: false };
@@ -328,7 +337,12 @@ impl Mender {
     }
 
     /// Returns the schema at `part` for an object or an array; `None` if it leaves nothing to mend.
-    fn inner(&mut self, part: Part, byte: u8, budget: &mut Budget) -> Option<Inner> {
+    fn inner(
+        &mut self,
+        part: SchemaPart,
+        byte: u8,
+        budget: &mut ValidationBudget,
+    ) -> Option<Inner> {
         if u32::try_from(self.frames.len()).is_ok_and(|depth| depth >= DEPTH_MAX) {
             return None;
         }

@@ -37,9 +37,9 @@ mod queue;
 mod thinking;
 pub(crate) mod tool_input;
 
-use crate::answer::Output;
+use crate::answer::ReaderOutput;
 use crate::answer::output::BLOCK_BYTES;
-use crate::carry::signature::Field;
+use crate::carry::signature::SignatureField;
 use crate::error::Error;
 use crate::json::{self, Str};
 use crate::model::event::Event;
@@ -48,17 +48,17 @@ use crate::model::reasoning::Detail;
 use crate::model::request_context::Display;
 use crate::model::search::Citation;
 use crate::text::names::NameSet;
-use call::{Call, CallState};
+use call::{CallParts, CallState};
 pub(crate) use calls::BrokenOff;
 use calls::Calls;
-use progress::Progress;
+use progress::BlockProgress;
 use pump::{Pump, shows_thinking};
-use queue::{Block, Queue};
-use thinking::Thinking;
+use queue::{Queue, QueuedBlock};
+use thinking::ThinkingBlock;
 
 /// White space removed from the back of the queue, to be put back later or dropped.
 #[derive(Debug)]
-pub(crate) struct Blank(Option<Block>);
+pub(crate) struct Blank(Option<QueuedBlock>);
 
 /// State of the blocks of one answer: queue, calls and progress.
 #[derive(Debug)]
@@ -66,7 +66,7 @@ pub(crate) struct Assembly {
     queue: Queue,
     calls: Calls,
     /// Thinking block that the client does not see, but must return with the next call.
-    hidden: Option<Thinking>,
+    hidden: Option<ThinkingBlock>,
     /// Reasoning items that arrived after their blocks were sent; the next thinking block carries
     /// them.
     late: Vec<String>,
@@ -74,7 +74,7 @@ pub(crate) struct Assembly {
     lead: String,
     /// True if the whole answer has arrived.
     whole: bool,
-    progress: Progress,
+    progress: BlockProgress,
     scratch: String,
     /// Number of bytes of reasoning items in thinking blocks, and of calls that the upstream ran
     /// itself.
@@ -91,7 +91,7 @@ impl Assembly {
             late: Vec::new(),
             lead: String::new(),
             whole: false,
-            progress: Progress::default(),
+            progress: BlockProgress::default(),
             scratch: String::new(),
             carried_bytes: 0,
         }
@@ -140,7 +140,7 @@ impl Assembly {
         &mut self,
         raw: &str,
         is_blank: impl Fn() -> bool,
-        to: &mut Output<'_>,
+        to: &mut ReaderOutput<'_>,
     ) {
         if let Some(hidden) = &mut self.hidden
             && !is_blank()
@@ -152,7 +152,7 @@ impl Assembly {
         }
         if self.queue.is_empty() && json::hold_back(raw) == 0 && !is_blank() {
             // The first text of a block is sent without waiting in the queue: it can be large.
-            self.queue.push(Block::text(true));
+            self.queue.push(QueuedBlock::text(true));
             self.progress.open_text(to);
             return to.write(Event::Text(raw));
         }
@@ -176,11 +176,11 @@ impl Assembly {
     /// Adds a call that the upstream ran itself, such as a web search.
     pub(crate) fn push_hosted(&mut self, call: HostedCall) {
         self.carried_bytes = self.carried_bytes.saturating_add(call.held_bytes());
-        self.queue.push(Block::Hosted(Box::new(call)));
+        self.queue.push(QueuedBlock::Hosted(Box::new(call)));
     }
 
     /// Sends a text written by Creole as a block; `raw` is escaped.
-    pub(crate) fn send_own_text(&mut self, raw: &str, to: &mut Output<'_>) {
+    pub(crate) fn send_own_text(&mut self, raw: &str, to: &mut ReaderOutput<'_>) {
         self.progress.open_text(to);
         to.write(Event::Text(raw));
         to.write(Event::BlockEnds);
@@ -204,8 +204,8 @@ impl Assembly {
         &mut self,
         text: Str<'_>,
         is_blank: bool,
-        field: Field,
-        to: &mut Output<'_>,
+        field: SignatureField,
+        to: &mut ReaderOutput<'_>,
     ) {
         let shows = shows_thinking(to);
         let before = if shows { self.queue.back_thinking() } else { self.hidden.as_ref() };
@@ -236,16 +236,21 @@ impl Assembly {
     }
 
     /// Adds an item of reasoning that must be sent back to the upstream later.
-    pub(crate) fn push_detail(&mut self, detail: &Detail<'_>, field: Field, to: &Output<'_>) {
+    pub(crate) fn push_detail(
+        &mut self,
+        detail: &Detail<'_>,
+        field: SignatureField,
+        to: &ReaderOutput<'_>,
+    ) {
         self.thinking(field, to).push_detail(detail);
     }
 
     /// Adds an item of reasoning, unchanged, to the thinking block at the back of the queue. The
     /// block's signature carries the item back to the upstream.
-    pub(crate) fn carry_item(&mut self, item: String, to: &Output<'_>) {
+    pub(crate) fn carry_item(&mut self, item: String, to: &ReaderOutput<'_>) {
         self.carried_bytes = self.carried_bytes.saturating_add(item.len());
         let late = std::mem::take(&mut self.late);
-        let thinking = self.thinking(Field::Item, to);
+        let thinking = self.thinking(SignatureField::Item, to);
         late.into_iter().chain([item]).for_each(|item| thinking.carry_item(item));
     }
 
@@ -265,17 +270,21 @@ impl Assembly {
     }
 
     /// Returns the thinking block that new reasoning belongs to, and begins one if needed.
-    fn thinking(&mut self, field: Field, to: &Output<'_>) -> &mut Thinking {
+    fn thinking(&mut self, field: SignatureField, to: &ReaderOutput<'_>) -> &mut ThinkingBlock {
         let shown = to.context.thinking.display == Display::Shown;
         let thinking = if shows_thinking(to) { self.queue.thinking(field, shown) } else { None };
         match thinking {
             Some(thinking) => thinking,
-            None => self.hidden.get_or_insert_with(|| Thinking::new(field, false)),
+            None => self.hidden.get_or_insert_with(|| ThinkingBlock::new(field, false)),
         }
     }
 
     /// Adds a call, and returns its position.
-    pub(crate) fn add_call(&mut self, mut call: Call, to: &mut Output<'_>) -> Result<usize, Error> {
+    pub(crate) fn add_call(
+        &mut self,
+        mut call: CallParts,
+        to: &mut ReaderOutput<'_>,
+    ) -> Result<usize, Error> {
         let others = self.calls.all().iter().any(|call| call.state() != CallState::LeftOut);
         if to.context.limits.one_tool_call && others {
             call.leave_out();
@@ -284,7 +293,7 @@ impl Assembly {
         }
         let index = self.calls.push(call)?;
         self.queue_hidden();
-        self.queue.push(Block::Tool(index));
+        self.queue.push(QueuedBlock::Tool(index));
         Ok(index)
     }
 
@@ -293,14 +302,14 @@ impl Assembly {
     pub(crate) fn extend_call<T>(
         &mut self,
         index: usize,
-        change: impl FnOnce(&mut Call, &mut String) -> T,
+        change: impl FnOnce(&mut CallParts, &mut String) -> T,
     ) -> Option<T> {
         let scratch = &mut self.scratch;
         self.calls.extend(index, |call| change(call, scratch))
     }
 
     /// Leaves out the call at `index`, which was cut off, if nothing of it was sent to the client.
-    pub(crate) fn leave_out_half(&mut self, index: usize, to: &mut Output<'_>) {
+    pub(crate) fn leave_out_half(&mut self, index: usize, to: &mut ReaderOutput<'_>) {
         if let Some(call) = self.calls.get_mut(index)
             && call.state() == CallState::Waiting
         {
@@ -318,7 +327,7 @@ impl Assembly {
     /// Adds the hidden thinking block to the queue, before the next block.
     fn queue_hidden(&mut self) {
         if let Some(hidden) = self.hidden.take() {
-            self.queue.push(Block::Thinking(Box::new(hidden)));
+            self.queue.push(QueuedBlock::Thinking(Box::new(hidden)));
         }
     }
 
@@ -331,15 +340,15 @@ impl Assembly {
         &mut self,
         index: usize,
         signature: String,
-        field: Field,
-        to: &Output<'_>,
+        field: SignatureField,
+        to: &ReaderOutput<'_>,
     ) {
         if self.whole
             && let Some(thinking) = self.queue.first_thinking()
         {
             return thinking.carry(index, signature);
         }
-        let is_last = matches!(self.queue.back(), Some(Block::Tool(at)) if *at == index);
+        let is_last = matches!(self.queue.back(), Some(QueuedBlock::Tool(at)) if *at == index);
         let fresh = self.calls.get(index).is_some_and(|call| call.state() == CallState::Waiting);
         let shown = to.context.thinking.display == Display::Shown;
         let thinking = match is_last && fresh {
@@ -366,8 +375,8 @@ impl Assembly {
     }
 
     /// Ends the answer, and sends all blocks that are still held.
-    pub(crate) fn finish(&mut self, end: BrokenOff, to: &mut Output<'_>) {
-        let has_records = self.hidden.as_ref().is_some_and(Thinking::has_records);
+    pub(crate) fn finish(&mut self, end: BrokenOff, to: &mut ReaderOutput<'_>) {
+        let has_records = self.hidden.as_ref().is_some_and(ThinkingBlock::has_records);
         if has_records && !self.calls.all().is_empty() {
             self.queue_hidden();
         }
@@ -385,7 +394,7 @@ impl Assembly {
     /// Sends the blocks that can be sent now. `flushing`: the answer is over, and no more data
     /// comes.
     #[inline]
-    pub(crate) fn pump(&mut self, flushing: bool, end: BrokenOff, to: &mut Output<'_>) {
+    pub(crate) fn pump(&mut self, flushing: bool, end: BrokenOff, to: &mut ReaderOutput<'_>) {
         // Fast path: most data continues the queue's only block, whose start was sent.
         if !flushing && self.progress.is_in_block() {
             if let Some(index) = self.queue.only_call() {

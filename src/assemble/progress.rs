@@ -1,11 +1,11 @@
 //! Progress of sending an answer's blocks to the client: which blocks were started and ended.
 
-use crate::answer::Output;
+use crate::answer::ReaderOutput;
 use crate::model::event::Event;
 
 /// Progress of sending an answer's blocks to the client.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Progress {
+pub(super) struct BlockProgress {
     /// True if the start of the queue's first block was sent, but not its end.
     in_block: bool,
     /// True if a block of the answer was started.
@@ -14,7 +14,7 @@ pub(super) struct Progress {
     has_said: bool,
 }
 
-impl Progress {
+impl BlockProgress {
     /// Returns true if the queue's first block was started and not ended.
     #[inline]
     pub(super) fn is_in_block(self) -> bool {
@@ -39,7 +39,7 @@ impl Progress {
     }
 
     /// Writes the start of a text block for the client.
-    pub(super) fn open_text(&mut self, to: &mut Output<'_>) {
+    pub(super) fn open_text(&mut self, to: &mut ReaderOutput<'_>) {
         self.open_block(true);
         to.write(Event::TextBegins);
     }

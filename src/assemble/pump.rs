@@ -1,12 +1,12 @@
 //! Sending of an answer's blocks: the first block of the queue as far as it arrived, and the next
 //! block when the first is complete.
 
-use super::call::{Call, CallState};
+use super::call::{CallParts, CallState};
 use super::calls::{BrokenOff, Calls};
-use super::progress::Progress;
-use super::queue::{Block, Queue};
+use super::progress::BlockProgress;
+use super::queue::{Queue, QueuedBlock};
 use super::tool_input::ToolInput;
-use crate::answer::Output;
+use crate::answer::ReaderOutput;
 use crate::model::event::Event;
 use crate::model::request_context::Display;
 
@@ -25,7 +25,7 @@ enum After {
 pub(super) struct Pump<'a> {
     pub(super) queue: &'a mut Queue,
     pub(super) calls: &'a mut Calls,
-    pub(super) progress: &'a mut Progress,
+    pub(super) progress: &'a mut BlockProgress,
     /// Buffer for unescaping, whose memory is reused.
     pub(super) scratch: &'a mut String,
     /// True if calls are sent only when they are complete.
@@ -35,7 +35,7 @@ pub(super) struct Pump<'a> {
 impl Pump<'_> {
     /// Sends the blocks that can be sent now. `flushing`: the answer is over, and no more data
     /// comes.
-    pub(super) fn send(mut self, flushing: bool, end: BrokenOff, to: &mut Output<'_>) {
+    pub(super) fn send(mut self, flushing: bool, end: BrokenOff, to: &mut ReaderOutput<'_>) {
         loop {
             let after = if flushing {
                 After::End
@@ -47,16 +47,16 @@ impl Pump<'_> {
             let followed = after != After::Nothing;
             let done = match self.queue.head() {
                 None => return,
-                Some(Block::Text { .. }) => self.pump_text(followed, to),
-                Some(Block::Thinking(_)) if !shows_thinking(to) => {
-                    if flushing && !self.queue.behind_head().any(Block::is_thinking) {
+                Some(QueuedBlock::Text { .. }) => self.pump_text(followed, to),
+                Some(QueuedBlock::Thinking(_)) if !shows_thinking(to) => {
+                    if flushing && !self.queue.behind_head().any(QueuedBlock::is_thinking) {
                         self.carry_inputs(to);
                     }
                     self.pump_thinking(flushing, to)
                 }
-                Some(Block::Thinking(_)) => self.pump_thinking(followed, to),
-                Some(Block::Tool(index)) => self.pump_tool(*index, after, end, to),
-                Some(Block::Hosted(call)) => {
+                Some(QueuedBlock::Thinking(_)) => self.pump_thinking(followed, to),
+                Some(QueuedBlock::Tool(index)) => self.pump_tool(*index, after, end, to),
+                Some(QueuedBlock::Hosted(call)) => {
                     self.progress.open_block(false);
                     to.write(Event::Hosted(call));
                     true
@@ -71,8 +71,8 @@ impl Pump<'_> {
     }
 
     /// Sends the text block at the head of the queue. Returns true if the block is finished.
-    fn pump_text(&mut self, followed: bool, to: &mut Output<'_>) -> bool {
-        if !self.queue.head().is_some_and(Block::counts) {
+    fn pump_text(&mut self, followed: bool, to: &mut ReaderOutput<'_>) -> bool {
+        if !self.queue.head().is_some_and(QueuedBlock::counts) {
             return followed;
         }
         if !self.progress.is_in_block() {
@@ -94,14 +94,14 @@ impl Pump<'_> {
     /// Puts the inputs of all calls into the thinking block at the head of the queue. n8n 2.41
     /// rewrites a turn with thinking: each call gets the input `{}` (its
     /// `buildAnthropicContentBlocks`), but the last signature comes back unchanged.
-    fn carry_inputs(&mut self, to: &Output<'_>) {
+    fn carry_inputs(&mut self, to: &ReaderOutput<'_>) {
         let inputs = self.calls.inputs(to);
         if let Some(thinking) = self.queue.head_thinking() {
             thinking.carry_inputs(inputs);
         }
     }
 
-    fn pump_thinking(&mut self, followed: bool, to: &mut Output<'_>) -> bool {
+    fn pump_thinking(&mut self, followed: bool, to: &mut ReaderOutput<'_>) -> bool {
         let Some(thinking) = self.queue.head_thinking() else { return true };
         let starts = thinking.has_text() || (followed && thinking.has_records());
         if !starts {
@@ -142,7 +142,7 @@ impl Pump<'_> {
         index: usize,
         after: After,
         end: BrokenOff,
-        to: &mut Output<'_>,
+        to: &mut ReaderOutput<'_>,
     ) -> bool {
         let goes_on = after == After::Block && !self.is_only_announced(index);
         let Some(call) = self.calls.get_mut(index) else { return true };
@@ -196,14 +196,14 @@ impl Pump<'_> {
     /// has no other input either. Servers that send placeholders announce all calls before the
     /// first input.
     fn is_only_announced(&self, index: usize) -> bool {
-        let input = |index: usize| self.calls.get(index).map(Call::input);
+        let input = |index: usize| self.calls.get(index).map(CallParts::input);
         // A call's signature comes as thinking without a text.
-        let says = |block: &&Block| match block {
-            Block::Thinking(thinking) => thinking.has_text(),
-            Block::Text { .. } | Block::Tool(_) | Block::Hosted(_) => true,
+        let says = |block: &&QueuedBlock| match block {
+            QueuedBlock::Thinking(thinking) => thinking.has_text(),
+            QueuedBlock::Text { .. } | QueuedBlock::Tool(_) | QueuedBlock::Hosted(_) => true,
         };
         let next = match self.queue.behind_head().find(says) {
-            Some(Block::Tool(next)) => input(*next),
+            Some(QueuedBlock::Tool(next)) => input(*next),
             _ => None,
         };
         input(index).is_some_and(ToolInput::can_be_replaced)
@@ -211,10 +211,10 @@ impl Pump<'_> {
     }
 
     /// Sends the end of a call whose input is complete, or will not get more complete.
-    fn finish_call(&mut self, index: usize, end: BrokenOff, to: &mut Output<'_>) {
+    fn finish_call(&mut self, index: usize, end: BrokenOff, to: &mut ReaderOutput<'_>) {
         // A call without arguments is complete if the model went on after it.
         let is_last =
-            |call: &Call| call.input().has_text() || !goes_on(self.calls, self.queue, index);
+            |call: &CallParts| call.input().has_text() || !goes_on(self.calls, self.queue, index);
         let is_cut_off = end.is_cut_off && self.calls.get(index).is_some_and(is_last);
         self.calls.finish(
             index,
@@ -228,12 +228,12 @@ impl Pump<'_> {
 
 /// Returns true if the model produced other content after the call at `index`.
 pub(super) fn goes_on(calls: &Calls, queue: &Queue, index: usize) -> bool {
-    let is_it = |block: &Block| matches!(block, Block::Tool(at) if *at == index);
+    let is_it = |block: &QueuedBlock| matches!(block, QueuedBlock::Tool(at) if *at == index);
     let mut after = queue.iter().skip_while(|block| !is_it(block)).skip(1);
-    index.saturating_add(1) < calls.all().len() || after.any(Block::counts)
+    index.saturating_add(1) < calls.all().len() || after.any(QueuedBlock::counts)
 }
 
 /// Returns true if the client gets thinking blocks, with or without their text.
-pub(super) fn shows_thinking(to: &Output<'_>) -> bool {
+pub(super) fn shows_thinking(to: &ReaderOutput<'_>) -> bool {
     to.context.thinking.display != Display::Hidden
 }

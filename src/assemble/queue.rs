@@ -4,14 +4,14 @@
 use std::collections::VecDeque;
 use std::collections::vec_deque::Iter;
 
-use super::thinking::{Thinking, take_ready};
-use crate::carry::signature::Field;
+use super::thinking::{ThinkingBlock, take_ready};
+use crate::carry::signature::SignatureField;
 use crate::model::hosted::HostedCall;
 use crate::model::search::Citation;
 
 /// Logical block of an answer: thinking, text or call.
 #[derive(Debug)]
-pub(super) enum Block {
+pub(super) enum QueuedBlock {
     /// Text block. `pending` is the part that has not been sent, escaped.
     Text {
         pending: String,
@@ -21,14 +21,14 @@ pub(super) enum Block {
         /// Citations of the text, without those that were sent.
         citations: Vec<Citation>,
     },
-    Thinking(Box<Thinking>),
+    Thinking(Box<ThinkingBlock>),
     /// Tool call, by its position in [`Calls`](super::calls::Calls).
     Tool(usize),
     /// Call that the upstream ran itself, such as a web search.
     Hosted(Box<HostedCall>),
 }
 
-impl Block {
+impl QueuedBlock {
     /// Creates an empty text block.
     pub(super) fn text(has_text: bool) -> Self {
         Self::Text { pending: String::new(), has_text, is_over: false, citations: Vec::new() }
@@ -71,7 +71,7 @@ impl Block {
 /// Queue of an answer's blocks, of which only the first is sent.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
-    blocks: VecDeque<Block>,
+    blocks: VecDeque<QueuedBlock>,
     /// Number of bytes of texts and citations of all blocks that have not been sent.
     held_bytes: usize,
 }
@@ -90,46 +90,48 @@ impl Queue {
         self.held_bytes
     }
 
-    pub(super) fn iter(&self) -> Iter<'_, Block> {
+    pub(super) fn iter(&self) -> Iter<'_, QueuedBlock> {
         self.blocks.iter()
     }
 
-    pub(super) fn head(&self) -> Option<&Block> {
+    pub(super) fn head(&self) -> Option<&QueuedBlock> {
         self.blocks.front()
     }
 
     /// Returns the first block of the queue, if it is a thinking block.
-    pub(super) fn head_thinking(&mut self) -> Option<&mut Thinking> {
+    pub(super) fn head_thinking(&mut self) -> Option<&mut ThinkingBlock> {
         match self.blocks.front_mut() {
-            Some(Block::Thinking(thinking)) => Some(thinking),
+            Some(QueuedBlock::Thinking(thinking)) => Some(thinking),
             _ => None,
         }
     }
 
-    pub(super) fn behind_head(&self) -> impl Iterator<Item = &Block> {
+    pub(super) fn behind_head(&self) -> impl Iterator<Item = &QueuedBlock> {
         self.blocks.iter().skip(1)
     }
 
     /// Returns true if a block behind the first will be sent. The first block is complete then.
     pub(super) fn is_followed(&self) -> bool {
-        self.behind_head().any(Block::counts)
+        self.behind_head().any(QueuedBlock::counts)
     }
 
     /// Returns true if nothing will be added to the first block.
     pub(super) fn is_head_over(&self) -> bool {
-        self.head().is_some_and(Block::is_over)
+        self.head().is_some_and(QueuedBlock::is_over)
     }
 
     /// Ends the text block at the back: later text begins another block.
     pub(super) fn end_text(&mut self) {
-        if let Some(Block::Text { is_over, .. }) = self.blocks.back_mut() {
+        if let Some(QueuedBlock::Text { is_over, .. }) = self.blocks.back_mut() {
             *is_over = true;
         }
     }
 
     /// Adds a citation to the text block at the back. Returns false if the last block is no text.
     pub(super) fn cite(&mut self, citation: Citation) -> bool {
-        let Some(Block::Text { citations, .. }) = self.blocks.back_mut() else { return false };
+        let Some(QueuedBlock::Text { citations, .. }) = self.blocks.back_mut() else {
+            return false;
+        };
         self.held_bytes = self.held_bytes.saturating_add(citation.held_bytes());
         citations.push(citation);
         true
@@ -137,7 +139,7 @@ impl Queue {
 
     /// Removes and returns the citations of the text block at the head.
     pub(super) fn take_citations(&mut self) -> Vec<Citation> {
-        let Some(Block::Text { citations, .. }) = self.blocks.front_mut() else {
+        let Some(QueuedBlock::Text { citations, .. }) = self.blocks.front_mut() else {
             return Vec::new();
         };
         let citations = std::mem::take(citations);
@@ -145,36 +147,36 @@ impl Queue {
         citations
     }
 
-    pub(super) fn back(&self) -> Option<&Block> {
+    pub(super) fn back(&self) -> Option<&QueuedBlock> {
         self.blocks.back()
     }
 
     /// Returns the first thinking block of the queue.
-    pub(super) fn first_thinking(&mut self) -> Option<&mut Thinking> {
+    pub(super) fn first_thinking(&mut self) -> Option<&mut ThinkingBlock> {
         self.blocks.iter_mut().find_map(|block| match block {
-            Block::Thinking(thinking) => Some(&mut **thinking),
-            Block::Text { .. } | Block::Tool(_) | Block::Hosted(_) => None,
+            QueuedBlock::Thinking(thinking) => Some(&mut **thinking),
+            QueuedBlock::Text { .. } | QueuedBlock::Tool(_) | QueuedBlock::Hosted(_) => None,
         })
     }
 
     /// Returns the last block of the queue, if it is a thinking block.
-    pub(super) fn back_thinking(&self) -> Option<&Thinking> {
+    pub(super) fn back_thinking(&self) -> Option<&ThinkingBlock> {
         match self.blocks.back() {
-            Some(Block::Thinking(thinking)) => Some(thinking),
+            Some(QueuedBlock::Thinking(thinking)) => Some(thinking),
             _ => None,
         }
     }
 
     /// Returns the last block of the queue, mutably, if it is a thinking block.
-    pub(super) fn back_thinking_mut(&mut self) -> Option<&mut Thinking> {
+    pub(super) fn back_thinking_mut(&mut self) -> Option<&mut ThinkingBlock> {
         match self.blocks.back_mut() {
-            Some(Block::Thinking(thinking)) => Some(thinking),
+            Some(QueuedBlock::Thinking(thinking)) => Some(thinking),
             _ => None,
         }
     }
 
     /// Returns the only block of the queue, if it is a thinking block.
-    pub(super) fn only_thinking(&mut self) -> Option<&mut Thinking> {
+    pub(super) fn only_thinking(&mut self) -> Option<&mut ThinkingBlock> {
         if self.blocks.len() == 1 { self.head_thinking() } else { None }
     }
 
@@ -184,7 +186,7 @@ impl Queue {
         self.blocks.len() == 1
             && matches!(
                 self.head(),
-                Some(Block::Text { pending, is_over: false, .. }) if pending.is_empty()
+                Some(QueuedBlock::Text { pending, is_over: false, .. }) if pending.is_empty()
             )
     }
 
@@ -192,7 +194,7 @@ impl Queue {
     #[inline]
     pub(super) fn only_call(&self) -> Option<usize> {
         match self.head() {
-            Some(Block::Tool(index)) if self.blocks.len() == 1 => Some(*index),
+            Some(QueuedBlock::Tool(index)) if self.blocks.len() == 1 => Some(*index),
             _ => None,
         }
     }
@@ -203,23 +205,25 @@ impl Queue {
     pub(super) fn is_sent(&self) -> bool {
         self.blocks.len() == 1
             && self.head().is_some_and(|head| match head {
-                Block::Text { pending, is_over, .. } => pending.is_empty() && !is_over,
-                Block::Thinking(thinking) => thinking.pending().is_empty() && !thinking.is_over(),
-                Block::Tool(_) | Block::Hosted(_) => false,
+                QueuedBlock::Text { pending, is_over, .. } => pending.is_empty() && !is_over,
+                QueuedBlock::Thinking(thinking) => {
+                    thinking.pending().is_empty() && !thinking.is_over()
+                }
+                QueuedBlock::Tool(_) | QueuedBlock::Hosted(_) => false,
             })
     }
 
-    pub(super) fn push(&mut self, block: Block) {
+    pub(super) fn push(&mut self, block: QueuedBlock) {
         self.hold(block.pending().len());
         self.blocks.push_back(block);
     }
 
     /// Adds escaped text to the text block at the back of the queue, or begins a new text block.
     pub(super) fn push_text(&mut self, raw: &str, is_blank: bool) {
-        if !matches!(self.blocks.back(), Some(Block::Text { is_over: false, .. })) {
-            self.push(Block::text(false));
+        if !matches!(self.blocks.back(), Some(QueuedBlock::Text { is_over: false, .. })) {
+            self.push(QueuedBlock::text(false));
         }
-        if let Some(Block::Text { pending, has_text, .. }) = self.blocks.back_mut() {
+        if let Some(QueuedBlock::Text { pending, has_text, .. }) = self.blocks.back_mut() {
             *has_text |= !is_blank;
             pending.push_str(raw);
             self.hold(raw.len());
@@ -228,12 +232,16 @@ impl Queue {
 
     /// Returns the thinking block at the back. Begins one if the last block is of another kind or
     /// over.
-    pub(super) fn thinking(&mut self, field: Field, shown: bool) -> Option<&mut Thinking> {
-        if self.back_thinking().is_none_or(Thinking::is_over) {
-            self.push(Block::Thinking(Box::new(Thinking::new(field, shown))));
+    pub(super) fn thinking(
+        &mut self,
+        field: SignatureField,
+        shown: bool,
+    ) -> Option<&mut ThinkingBlock> {
+        if self.back_thinking().is_none_or(ThinkingBlock::is_over) {
+            self.push(QueuedBlock::Thinking(Box::new(ThinkingBlock::new(field, shown))));
         }
         match self.blocks.back_mut() {
-            Some(Block::Thinking(thinking)) => Some(thinking),
+            Some(QueuedBlock::Thinking(thinking)) => Some(thinking),
             _ => None,
         }
     }
@@ -241,21 +249,21 @@ impl Queue {
     /// Returns the thinking block right before the last block, and inserts one if there is none.
     pub(super) fn thinking_before_back(
         &mut self,
-        field: Field,
+        field: SignatureField,
         shown: bool,
-    ) -> Option<&mut Thinking> {
+    ) -> Option<&mut ThinkingBlock> {
         let back = self.blocks.len().checked_sub(1)?;
         let before = back.checked_sub(1).and_then(|at| self.blocks.get(at));
         let at = match before {
-            Some(Block::Thinking(_)) => back.saturating_sub(1),
+            Some(QueuedBlock::Thinking(_)) => back.saturating_sub(1),
             _ => {
-                let thinking = Block::Thinking(Box::new(Thinking::new(field, shown)));
+                let thinking = QueuedBlock::Thinking(Box::new(ThinkingBlock::new(field, shown)));
                 self.blocks.insert(back, thinking);
                 back
             }
         };
         match self.blocks.get_mut(at) {
-            Some(Block::Thinking(thinking)) => Some(thinking),
+            Some(QueuedBlock::Thinking(thinking)) => Some(thinking),
             _ => None,
         }
     }
@@ -269,9 +277,9 @@ impl Queue {
     /// of a surrogate pair stays.
     pub(super) fn take_ready(&mut self, is_over: bool) -> String {
         let ready = match self.blocks.front_mut() {
-            Some(Block::Text { pending, .. }) => take_ready(pending, is_over),
-            Some(Block::Thinking(thinking)) => thinking.take_ready(is_over),
-            Some(Block::Tool(_) | Block::Hosted(_)) | None => return String::new(),
+            Some(QueuedBlock::Text { pending, .. }) => take_ready(pending, is_over),
+            Some(QueuedBlock::Thinking(thinking)) => thinking.take_ready(is_over),
+            Some(QueuedBlock::Tool(_) | QueuedBlock::Hosted(_)) | None => return String::new(),
         };
         self.release(ready.len());
         ready
@@ -284,14 +292,14 @@ impl Queue {
     }
 
     /// Removes and returns the last block of the queue, if it is only white space.
-    pub(super) fn take_blank(&mut self) -> Option<Block> {
-        let is_blank = matches!(self.back(), Some(Block::Text { has_text: false, .. }));
+    pub(super) fn take_blank(&mut self) -> Option<QueuedBlock> {
+        let is_blank = matches!(self.back(), Some(QueuedBlock::Text { has_text: false, .. }));
         let block = if is_blank { self.blocks.pop_back() } else { None };
         self.forget(block.as_ref());
         block
     }
 
-    fn forget(&mut self, block: Option<&Block>) {
+    fn forget(&mut self, block: Option<&QueuedBlock>) {
         self.release(block.map_or(0, |block| block.pending().len()));
     }
 

@@ -1,12 +1,12 @@
 //! Thinking block: its text, and the data that its signature carries back to the upstream.
 
-use crate::carry::signature::{Field, Fnv, Signature};
+use crate::carry::signature::{Fnv, Signature, SignatureField};
 use crate::json;
 use crate::model::reasoning::Detail;
 
 /// Thinking block, while its parts arrive.
 #[derive(Debug)]
-pub(super) struct Thinking {
+pub(super) struct ThinkingBlock {
     /// True if the client sees the text. Otherwise the signature carries the text.
     shown: bool,
     /// Text of the block that has not been sent, escaped; the whole text if the block is not shown.
@@ -14,7 +14,7 @@ pub(super) struct Thinking {
     /// True if some of the block's text is more than white space.
     has_text: bool,
     hash: Fnv,
-    field: Field,
+    field: SignatureField,
     /// Items of `reasoning_details` and `thinking_blocks`. Fragments of an item, as the stream cut
     /// them, are joined.
     details: Vec<ReasoningItem>,
@@ -44,8 +44,8 @@ struct ReasoningItem {
     joined: bool,
 }
 
-impl Thinking {
-    pub(super) fn new(field: Field, shown: bool) -> Self {
+impl ThinkingBlock {
+    pub(super) fn new(field: SignatureField, shown: bool) -> Self {
         Self {
             shown,
             pending: String::new(),
@@ -120,7 +120,7 @@ impl Thinking {
         self.call_inputs = inputs;
     }
 
-    pub(super) fn set_field(&mut self, field: Field) {
+    pub(super) fn set_field(&mut self, field: SignatureField) {
         self.field = field;
     }
 

@@ -30,9 +30,9 @@ mod objects;
 mod reading;
 
 pub(crate) use compare::{Compared, is_half};
-pub(crate) use input::Input;
-use objects::Objects;
-use reading::Reading;
+pub(crate) use input::FinalInput;
+use objects::MergedObjects;
+use reading::FragmentReading;
 
 use crate::json;
 use crate::text::{hash, words};
@@ -41,22 +41,22 @@ use crate::text::{hash, words};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ToolInput {
     /// Concatenation of the fragments, unescaped, with its JSON state.
-    reading: Reading,
+    reading: FragmentReading,
     /// Number of bytes of `reading` that have been sent.
     sent: usize,
     /// True if the first fragment was a whole object, of which nothing has been sent.
     whole: bool,
     /// Input if each of the last fragments repeats everything before it (cumulative fragments),
     /// while that is possible.
-    cumulative: Option<Reading>,
+    cumulative: Option<FragmentReading>,
     /// Text that came after the object was complete: perhaps the same object again.
-    again: Option<Reading>,
+    again: Option<FragmentReading>,
     /// True if a whole input in a single fragment replaced an earlier input.
     replaced: bool,
     /// True if the input came as a JSON object, and no string came.
     is_json: bool,
     /// Merged objects, if several objects came. `reading` is the last one.
-    objects: Option<Box<Objects>>,
+    objects: Option<Box<MergedObjects>>,
     /// First half of a surrogate pair, whose second half must come in the next fragment.
     half: String,
     /// True if the input is plain text for a custom tool.
@@ -87,13 +87,13 @@ impl ToolInput {
     /// Handles arguments that are a JSON value and not a string. `named`: the tool's name came with
     /// them.
     pub(crate) fn receive_json(&mut self, raw: &str, named: bool) {
-        let value = Reading::of(&json::compacted(raw));
+        let value = FragmentReading::of(&json::compacted(raw));
         if !value.scan.is_object() {
             return self.take_fragment(&value.text);
         }
         if self.is_json && self.sent == 0 && !self.closed {
             let before = &self.reading.text;
-            let objects = self.objects.get_or_insert_with(|| Box::new(Objects::of(before)));
+            let objects = self.objects.get_or_insert_with(|| Box::new(MergedObjects::of(before)));
             if objects.add(&value.text, named) {
                 self.conflicts = self.conflicts.saturating_add(1);
             }
@@ -134,10 +134,10 @@ impl ToolInput {
             return;
         }
         if self.custom {
-            self.reading = Reading::default();
+            self.reading = FragmentReading::default();
             return self.reading.push_unread(&text);
         }
-        let full = Reading::of(text.trim_start());
+        let full = FragmentReading::of(text.trim_start());
         if let Some(rest) = full.text.strip_prefix(self.reading.text.as_str()) {
             self.reading.push(rest);
             (self.cumulative, self.again) = (None, None);
@@ -174,7 +174,7 @@ impl ToolInput {
     fn join_objects(&mut self) {
         self.is_json = false;
         if let Some(objects) = self.objects.take() {
-            self.reading = Reading::of(&objects.text());
+            self.reading = FragmentReading::of(&objects.text());
         }
     }
 
@@ -194,14 +194,14 @@ impl ToolInput {
             return "";
         }
         if let Some(behind) = after_mark(&self.reading.text, text) {
-            self.reading = Reading::default();
+            self.reading = FragmentReading::default();
             return behind;
         }
         if !self.reading.scan.starts_object()
             && self.reading.head.is_nothing()
             && begins_an_input(text)
         {
-            self.reading = Reading::default();
+            self.reading = FragmentReading::default();
         }
         let first = self.reading.text.is_empty();
         if !first
@@ -209,7 +209,7 @@ impl ToolInput {
             && !self.reading.scan.is_broken()
             && text.starts_with(self.reading.text.as_str())
         {
-            self.cumulative = Some(Reading::of(text));
+            self.cumulative = Some(FragmentReading::of(text));
             self.reading.push(text);
             self.settle();
             return "";
@@ -239,7 +239,7 @@ impl ToolInput {
         }
         if self.sent == 0 && !self.closed && begins_an_input(text) && self.reading.is_placeholder()
         {
-            self.reading = Reading::default();
+            self.reading = FragmentReading::default();
             self.whole = false;
             return text;
         }
@@ -287,7 +287,7 @@ impl ToolInput {
 
     /// Returns true if the text behind the input is a different input, and no repetition. Then both
     /// inputs could be lost. A text that was cut off may still be a repetition.
-    fn is_another(&self, again: &Reading) -> bool {
+    fn is_another(&self, again: &FragmentReading) -> bool {
         let is_start = self.reading.text.starts_with(again.text.trim_end());
         self.sent == 0 && !self.closed && again.scan.starts_object() && !is_start
     }
@@ -295,7 +295,7 @@ impl ToolInput {
     /// Appends a different input, which makes the whole invalid. A model that writes one input
     /// behind the other meant several calls (litellm#40582). Running only one would lose the
     /// others; so none is run, and the model gets an error.
-    fn go_on_with(&mut self, again: &Reading) {
+    fn go_on_with(&mut self, again: &FragmentReading) {
         let end = self.reading.text.trim_end().len();
         words::truncate(&mut self.reading.text, end);
         self.reading.push(&again.text);
@@ -321,7 +321,7 @@ impl ToolInput {
     /// or an object in a string.
     pub(crate) fn may_be_whole(&self) -> bool {
         self.is_object()
-            || self.has_text() && matches!(self.clone().finish(false), Input::Object(_))
+            || self.has_text() && matches!(self.clone().finish(false), FinalInput::Object(_))
     }
 
     /// Returns true if the input is one object, provided that the last fragments are cumulative.
@@ -336,7 +336,7 @@ impl ToolInput {
     }
 
     /// Returns the concatenation of the input's fragments so far.
-    fn reading(&self) -> &Reading {
+    fn reading(&self) -> &FragmentReading {
         &self.reading
     }
 
@@ -364,7 +364,8 @@ impl ToolInput {
 
     /// Returns the number of bytes that the input holds in memory.
     pub(crate) fn held_bytes(&self) -> usize {
-        let len = |reading: &Option<Reading>| reading.as_ref().map_or(0, |it| it.text.len());
+        let len =
+            |reading: &Option<FragmentReading>| reading.as_ref().map_or(0, |it| it.text.len());
         let objects = self.objects.as_ref().map_or(0, |objects| objects.held_bytes());
         let others = len(&self.cumulative).saturating_add(len(&self.again));
         self.reading.text.len().saturating_add(others).saturating_add(objects)
@@ -406,7 +407,7 @@ impl ToolInput {
     }
 
     /// Ends the call, and returns its final input. `cut_off`: the answer reached its length limit.
-    pub(crate) fn finish(&mut self, cut_off: bool) -> Input {
+    pub(crate) fn finish(&mut self, cut_off: bool) -> FinalInput {
         if !self.half.is_empty() {
             let half = std::mem::take(&mut self.half);
             let mut text = String::new();
@@ -428,9 +429,9 @@ impl ToolInput {
         }
         self.closed = true;
         if self.custom {
-            Input::of_custom(&self.reading.text)
+            FinalInput::of_custom(&self.reading.text)
         } else {
-            Input::of(&self.reading, cut_off)
+            FinalInput::of(&self.reading, cut_off)
         }
     }
 }

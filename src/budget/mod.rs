@@ -54,7 +54,7 @@ pub struct Holding(u64);
 
 /// Error: there is not enough memory for this request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Full;
+pub struct MemoryFull;
 
 /// Budget of memory, in bytes, that all requests of a host share.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ pub struct Budget {
     bytes_max: usize,
     bytes: usize,
     begun: u64,
-    requests: BTreeMap<Holding, Request>,
+    requests: BTreeMap<Holding, MemoryRequest>,
     owners: BTreeMap<Owner, Share>,
     /// Requests of clients that are not authenticated, oldest first.
     strangers: BTreeSet<Holding>,
@@ -85,9 +85,9 @@ pub struct Budget {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Request {
+struct MemoryRequest {
     owner: Owner,
-    state: State,
+    state: BudgetState,
     bytes: usize,
     began: Millis,
     /// Time at which [`PROGRESS_BYTES`] bytes had arrived since the previous such time.
@@ -97,7 +97,7 @@ struct Request {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum State {
+enum BudgetState {
     /// State of a request whose client is not authenticated yet, or was refused. No other state
     /// follows.
     Stranger,
@@ -129,20 +129,20 @@ struct Share {
 #[derive(Clone, Copy, Debug)]
 struct Asking {
     holding: Holding,
-    request: Request,
+    request: MemoryRequest,
     more: usize,
 }
 
 /// Result of asking for memory for the bytes of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Space {
+enum MemoryAnswer {
     Free,
     /// There is free memory, but the owner of the request already holds its share.
     ShareFull,
     MemoryFull,
 }
 
-impl Request {
+impl MemoryRequest {
     fn hear(&mut self, bytes: usize, now: Millis) {
         self.came = self.came.saturating_add(bytes);
         if self.came >= PROGRESS_BYTES {
@@ -180,20 +180,20 @@ impl Budget {
     /// Registers a request of an authenticated client. The request holds no memory yet, and its
     /// body is incomplete.
     pub fn begin(&mut self, owner: Owner, now: Millis) -> Holding {
-        self.begin_as(State::Incomplete, owner, now)
+        self.begin_as(BudgetState::Incomplete, owner, now)
     }
 
     /// Registers a request of a client that is not authenticated yet, or was refused. Only old
     /// requests of such clients are evicted for its memory. It is itself evicted before any request
     /// of an authenticated client.
     pub fn begin_stranger(&mut self, owner: Owner, now: Millis) -> Holding {
-        self.begin_as(State::Stranger, owner, now)
+        self.begin_as(BudgetState::Stranger, owner, now)
     }
 
-    fn begin_as(&mut self, state: State, owner: Owner, now: Millis) -> Holding {
+    fn begin_as(&mut self, state: BudgetState, owner: Owner, now: Millis) -> Holding {
         self.begun = self.begun.saturating_add(1);
         let holding = Holding(self.begun);
-        let request = Request { owner, state, bytes: 0, began: now, came_at: now, came: 0 };
+        let request = MemoryRequest { owner, state, bytes: 0, began: now, came_at: now, came: 0 };
         self.requests.insert(holding, request);
         self.count(holding, request, true);
         holding
@@ -207,8 +207,8 @@ impl Budget {
     /// holds has not changed.
     ///
     /// [`poll_given_up`]: Self::poll_given_up
-    pub fn set(&mut self, holding: Holding, bytes: usize, now: Millis) -> Result<(), Full> {
-        let request = *self.requests.get(&holding).ok_or(Full)?;
+    pub fn set(&mut self, holding: Holding, bytes: usize, now: Millis) -> Result<(), MemoryFull> {
+        let request = *self.requests.get(&holding).ok_or(MemoryFull)?;
         let more = bytes.saturating_sub(request.bytes);
         if more > 0 {
             self.make_place(Asking { holding, request, more }, now)?;
@@ -227,13 +227,13 @@ impl Budget {
 
     /// Notes that the body of a request is complete: the request cannot be evicted any more.
     pub fn complete(&mut self, holding: Holding) {
-        self.advance(holding, State::Whole);
+        self.advance(holding, BudgetState::Whole);
     }
 
     /// Notes that the answer to a request begins. Its owner's share does not limit the request any
     /// more; the reserve and the total limit do.
     pub fn begin_answer(&mut self, holding: Holding) {
-        self.advance(holding, State::Answered);
+        self.advance(holding, BudgetState::Answered);
     }
 
     /// Ends a request, and frees the memory that the request holds.
@@ -257,29 +257,31 @@ impl Budget {
 
     /// Evicts requests until the asking request has enough memory. An authenticated request is
     /// evicted only if the asking request can then be admitted.
-    fn make_place(&mut self, asking: Asking, now: Millis) -> Result<(), Full> {
-        if self.place(asking, 0, 0) == Space::Free {
+    fn make_place(&mut self, asking: Asking, now: Millis) -> Result<(), MemoryFull> {
+        if self.place(asking, 0, 0) == MemoryAnswer::Free {
             return Ok(());
         }
         self.age(now);
         let first = self.place(asking, self.stranger_bytes, 0);
-        let is_let_in = asking.request.state != State::Stranger;
+        let is_let_in = asking.request.state != BudgetState::Stranger;
         if is_let_in && !self.can_make(first, asking) {
-            return Err(Full);
+            return Err(MemoryFull);
         }
         loop {
             let place = self.place(asking, 0, 0);
             let larger = || self.silent(asking, now).or_else(|| self.of_largest(asking));
             let stranger = self.strangers.iter().find(|one| **one != asking.holding).copied();
             let victim = match (place, first) {
-                (Space::Free, _) => return Ok(()),
+                (MemoryAnswer::Free, _) => return Ok(()),
                 _ if !is_let_in => stranger.filter(|one| self.is_old(*one, now)),
                 _ if stranger.is_some() => stranger,
-                (Space::MemoryFull, _) => larger().or_else(|| self.old(&self.incomplete, asking)),
-                (_, Space::MemoryFull) => larger().or_else(|| self.old_of_own(asking)),
+                (MemoryAnswer::MemoryFull, _) => {
+                    larger().or_else(|| self.old(&self.incomplete, asking))
+                }
+                (_, MemoryAnswer::MemoryFull) => larger().or_else(|| self.old_of_own(asking)),
                 _ => self.old_of_own(asking),
             };
-            let victim = victim.ok_or(Full)?;
+            let victim = victim.ok_or(MemoryFull)?;
             self.end(victim);
             self.given_up.push_back(victim);
         }
@@ -287,35 +289,36 @@ impl Budget {
 
     /// Returns true if evicting requests can free enough memory. The answer comes from sums, so
     /// that many refused requests cost little.
-    fn can_make(&self, first: Space, asking: Asking) -> bool {
+    fn can_make(&self, first: MemoryAnswer, asking: Asking) -> bool {
         let Asking { holding, request, more } = asking;
         let strangers = self.stranger_bytes;
-        let is_old = request.state == State::Incomplete && holding <= self.last_old;
+        let is_old = request.state == BudgetState::Incomplete && holding <= self.last_old;
         let besides = if is_old { request.bytes } else { 0 };
         let own = self.owners.get(&request.owner).map_or(0, |share| share.old_bytes);
         let (own, old) = (own.saturating_sub(besides), self.old_bytes.saturating_sub(besides));
         match first {
-            Space::Free => return true,
-            Space::ShareFull => {
-                return self.place(asking, own.saturating_add(strangers), own) == Space::Free;
+            MemoryAnswer::Free => return true,
+            MemoryAnswer::ShareFull => {
+                return self.place(asking, own.saturating_add(strangers), own)
+                    == MemoryAnswer::Free;
             }
-            Space::MemoryFull => {}
+            MemoryAnswer::MemoryFull => {}
         }
         let larger = self.bytes_of_larger(asking);
         // Old requests of others go only until the reserve is free.
         let with_reserve = self.bytes.saturating_add(more).saturating_add(self.reserve());
         let short = with_reserve.saturating_sub(strangers).saturating_sub(self.bytes_max);
-        [short.min(old.max(larger)), larger]
-            .into_iter()
-            .any(|freed| self.place(asking, freed.saturating_add(strangers), own) == Space::Free)
+        [short.min(old.max(larger)), larger].into_iter().any(|freed| {
+            self.place(asking, freed.saturating_add(strangers), own) == MemoryAnswer::Free
+        })
     }
 
     /// Returns if memory is available for a request once `freed` bytes are freed, `own` of which
     /// belong to the request's owner.
-    fn place(&self, asking: Asking, freed: usize, own: usize) -> Space {
+    fn place(&self, asking: Asking, freed: usize, own: usize) -> MemoryAnswer {
         let bytes = self.bytes.saturating_add(asking.more).saturating_sub(freed);
-        let Some(left) = self.bytes_max.checked_sub(bytes) else { return Space::MemoryFull };
-        let is_answered = asking.request.state == State::Answered;
+        let Some(left) = self.bytes_max.checked_sub(bytes) else { return MemoryAnswer::MemoryFull };
+        let is_answered = asking.request.state == BudgetState::Answered;
         let would_hold = if is_answered {
             asking.request.bytes.saturating_add(asking.more)
         } else {
@@ -323,11 +326,11 @@ impl Budget {
         };
         if left < self.reserve() {
             let is_small = would_hold <= left / SMALL_PART;
-            return if is_small { Space::Free } else { Space::MemoryFull };
+            return if is_small { MemoryAnswer::Free } else { MemoryAnswer::MemoryFull };
         }
         let share = self.owners.get(&asking.request.owner);
         let is_single = is_answered || share.is_some_and(|share| share.requests == 1);
-        if is_single || would_hold <= left { Space::Free } else { Space::ShareFull }
+        if is_single || would_hold <= left { MemoryAnswer::Free } else { MemoryAnswer::ShareFull }
     }
 
     fn reserve(&self) -> usize {
@@ -338,7 +341,7 @@ impl Budget {
     /// requests count only if the asking request is not authenticated.
     fn would_hold(&self, asking: Asking) -> usize {
         let share = self.owners.get(&asking.request.owner);
-        let is_stranger = asking.request.state == State::Stranger;
+        let is_stranger = asking.request.state == BudgetState::Stranger;
         let held = |share: &Share| {
             let besides = if is_stranger { share.stranger_bytes } else { 0 };
             share.bytes.saturating_add(besides)
@@ -402,14 +405,15 @@ impl Budget {
         request.is_some_and(|request| now.saturating_sub(request.began) >= BODY_GRACE_MS)
     }
 
-    fn advance(&mut self, holding: Holding, state: State) {
-        let advances = |request: &Request| (State::Incomplete..state).contains(&request.state);
+    fn advance(&mut self, holding: Holding, state: BudgetState) {
+        let advances =
+            |request: &MemoryRequest| (BudgetState::Incomplete..state).contains(&request.state);
         if self.requests.get(&holding).is_some_and(advances) {
             self.change(holding, |request| request.state = state);
         }
     }
 
-    fn change(&mut self, holding: Holding, change: impl FnOnce(&mut Request)) {
+    fn change(&mut self, holding: Holding, change: impl FnOnce(&mut MemoryRequest)) {
         let Some(request) = self.requests.get_mut(&holding) else { return };
         let before = *request;
         change(request);
@@ -419,14 +423,14 @@ impl Budget {
     }
 
     /// Adds a request to all sums and ordered sets, or removes the request from them.
-    fn count(&mut self, holding: Holding, request: Request, is_in: bool) {
+    fn count(&mut self, holding: Holding, request: MemoryRequest, is_in: bool) {
         let sum = if is_in { usize::saturating_add } else { usize::saturating_sub };
-        let Request { owner, bytes, .. } = request;
+        let MemoryRequest { owner, bytes, .. } = request;
         self.bytes = sum(self.bytes, bytes);
         let share = self.owners.entry(owner).or_default();
         self.by_share.remove(&(share.bytes, owner));
         share.requests = sum(share.requests, 1);
-        if request.state == State::Stranger {
+        if request.state == BudgetState::Stranger {
             share.stranger_bytes = sum(share.stranger_bytes, bytes);
             self.stranger_bytes = sum(self.stranger_bytes, bytes);
             if is_in {
@@ -437,7 +441,7 @@ impl Budget {
         } else {
             share.bytes = sum(share.bytes, bytes);
         }
-        if request.state == State::Incomplete {
+        if request.state == BudgetState::Incomplete {
             let by_silence = (request.came_at, holding);
             if is_in {
                 self.incomplete.insert(holding);

@@ -9,13 +9,13 @@ fn budget() -> Budget {
 }
 
 /// Begins a request that holds `bytes`, if the budget admits the request.
-fn hold(budget: &mut Budget, owner: u64, bytes: usize, now: Millis) -> Result<Holding, Full> {
+fn hold(budget: &mut Budget, owner: u64, bytes: usize, now: Millis) -> Result<Holding, MemoryFull> {
     let holding = budget.begin(Owner(owner), now);
     match budget.set(holding, bytes, now) {
         Ok(()) => Ok(holding),
-        Err(Full) => {
+        Err(MemoryFull) => {
             budget.end(holding);
-            Err(Full)
+            Err(MemoryFull)
         }
     }
 }
@@ -35,7 +35,7 @@ fn what_one_request_gives_back_another_can_take() {
     let mut budget = budget();
     let first = hold(&mut budget, 1, 15 * MIB, 0).unwrap();
     budget.complete(first);
-    assert_eq!(hold(&mut budget, 2, 2 * MIB, 0), Err(Full));
+    assert_eq!(hold(&mut budget, 2, 2 * MIB, 0), Err(MemoryFull));
     budget.set(first, MIB, 0).unwrap();
     let second = hold(&mut budget, 2, 14 * MIB, 0).unwrap();
     assert_eq!(budget.held_bytes(), 15 * MIB);
@@ -47,10 +47,10 @@ fn what_one_request_gives_back_another_can_take() {
 #[test]
 fn a_single_request_leaves_a_reserve() {
     let mut budget = budget();
-    assert_eq!(hold(&mut budget, 1, 15 * MIB + 1, 0), Err(Full));
+    assert_eq!(hold(&mut budget, 1, 15 * MIB + 1, 0), Err(MemoryFull));
     let single = hold(&mut budget, 1, 15 * MIB, 0).unwrap();
     budget.complete(single);
-    assert_eq!(hold(&mut budget, 2, MIB / 16, 0), Err(Full));
+    assert_eq!(hold(&mut budget, 2, MIB / 16, 0), Err(MemoryFull));
     hold(&mut budget, 2, MIB / 64, 0).unwrap();
 }
 
@@ -77,10 +77,10 @@ fn who_holds_most_gives_up_the_oldest_request_without_a_whole_body() {
     budget.complete(large);
     assert!(hold(&mut budget, 4, 2 * MIB, 0).is_ok());
     assert_eq!((budget.poll_given_up(), budget.poll_given_up()), (Some(old), None));
-    assert_eq!(budget.set(old, 1, 0), Err(Full), "it is over");
+    assert_eq!(budget.set(old, 1, 0), Err(MemoryFull), "it is over");
     // No request is evicted for a request that would hold more, or that would not fit even then.
-    assert_eq!(budget.set(other, 5 * MIB, 0), Err(Full));
-    assert_eq!(hold(&mut budget, 5, 8 * MIB, 9000), Err(Full));
+    assert_eq!(budget.set(other, 5 * MIB, 0), Err(MemoryFull));
+    assert_eq!(hold(&mut budget, 5, 8 * MIB, 9000), Err(MemoryFull));
     assert_eq!(budget.poll_given_up(), None);
     budget.set(new, MIB, 0).unwrap();
 }
@@ -91,7 +91,7 @@ fn a_body_that_does_not_come_gives_way_to_any_other() {
     let slow: Vec<_> =
         (0..400).map_while(|owner| hold(&mut budget, owner, 100 << 10, 0).ok()).collect();
     assert!(slow.len() > 100);
-    assert_eq!(hold(&mut budget, 1000, 4 * MIB, 1999), Err(Full));
+    assert_eq!(hold(&mut budget, 1000, 4 * MIB, 1999), Err(MemoryFull));
     assert!(hold(&mut budget, 1000, 4 * MIB, 2000).is_ok());
     assert_eq!(budget.poll_given_up(), Some(slow[0]));
 }
@@ -203,7 +203,7 @@ fn strangers_take_nothing_from_an_upload_and_give_way_to_it() {
             let stranger = budget.begin_stranger(Owner(2 + number % owners), 9000);
             match budget.set(stranger, each, 9000) {
                 Ok(()) => strangers.push(stranger),
-                Err(Full) => budget.end(stranger),
+                Err(MemoryFull) => budget.end(stranger),
             }
             // Strangers are evicted even if their bodies are complete and their answers have begun.
             budget.complete(stranger);
@@ -230,14 +230,14 @@ fn strangers_that_stay_give_way_to_new_ones_and_nobody_else_does() {
         budget.set(stranger, 100 << 10, now).map(|()| stranger)
     };
     let old: Vec<_> = (2..).map_while(|owner| begin(&mut budget, owner, 0).ok()).collect();
-    assert_eq!(begin(&mut budget, 1000, 1999), Err(Full));
+    assert_eq!(begin(&mut budget, 1000, 1999), Err(MemoryFull));
     assert!(begin(&mut budget, 1001, 2000).is_ok());
     assert_eq!((budget.poll_given_up(), budget.poll_given_up()), (Some(old[0]), None));
     // An old request of a stranger takes the memory of other old requests, and not its own.
     budget.set(old[1], 200 << 10, 9000).unwrap();
     assert_eq!((budget.poll_given_up(), budget.poll_given_up()), (Some(old[2]), None));
     let large = budget.begin_stranger(Owner(1002), 9000);
-    assert_eq!(budget.set(large, 15 * MIB, 9000), Err(Full));
+    assert_eq!(budget.set(large, 15 * MIB, 9000), Err(MemoryFull));
     assert_eq!((budget.held_bytes(), budget.requests.contains_key(&upload)), (MIB, true));
 }
 
@@ -245,7 +245,11 @@ fn strangers_that_stay_give_way_to_new_ones_and_nobody_else_does() {
 fn a_full_share_takes_old_requests_of_its_own_and_never_those_of_others() {
     let rows = [(1, 4, 0, None), (2, 3, 0, Some(100))];
     let (mut budget, _) = holding(&rows);
-    assert_eq!(hold(&mut budget, 1, 4 * MIB, 9000), Err(Full), "there is place, but not for it");
+    assert_eq!(
+        hold(&mut budget, 1, 4 * MIB, 9000),
+        Err(MemoryFull),
+        "there is place, but not for it"
+    );
     assert_eq!(budget.poll_given_up(), None);
     // The owner's own old request is evicted, which frees enough memory.
     let (mut budget, all) = holding(&[(1, 3, 0, Some(8900)), (2, 3, 0, Some(100))]);
@@ -253,7 +257,7 @@ fn a_full_share_takes_old_requests_of_its_own_and_never_those_of_others() {
     assert_eq!((budget.poll_given_up(), budget.poll_given_up()), (Some(all[0]), None));
     // A young request of the same owner is not evicted.
     let (mut budget, _) = holding(&[(1, 3, 8000, Some(8000)), (2, 3, 0, Some(100))]);
-    assert_eq!(hold(&mut budget, 1, 6 * MIB, 9000), Err(Full));
+    assert_eq!(hold(&mut budget, 1, 6 * MIB, 9000), Err(MemoryFull));
 }
 
 #[test]
@@ -261,7 +265,11 @@ fn old_requests_of_others_that_come_go_until_the_reserve_is_free_and_no_further(
     let rows =
         [(1, 6, 0, None), (2, 2, 0, Some(8900)), (3, 3, 0, Some(8900)), (4, 3, 0, Some(8900))];
     let (mut budget, _) = holding(&rows);
-    assert_eq!(hold(&mut budget, 1, 2 * MIB, 9000), Err(Full), "its share would be full then");
+    assert_eq!(
+        hold(&mut budget, 1, 2 * MIB, 9000),
+        Err(MemoryFull),
+        "its share would be full then"
+    );
     assert_eq!(budget.poll_given_up(), None);
     assert!(hold(&mut budget, 5, 2 * MIB, 9000).is_ok());
 }
@@ -283,13 +291,13 @@ fn a_request_whose_answer_has_begun_is_not_limited_by_its_owners_share() {
     let second = hold(&mut budget, 1, 4 * MIB, 0).unwrap();
     budget.complete(first);
     budget.complete(second);
-    assert_eq!(budget.set(first, 5 * MIB, 0), Err(Full), "half of the memory is the owner's");
+    assert_eq!(budget.set(first, 5 * MIB, 0), Err(MemoryFull), "half of the memory is the owner's");
     budget.begin_answer(first);
     budget.complete(first);
     budget.set(first, 11 * MIB, 0).unwrap();
-    assert_eq!(budget.set(first, 11 * MIB + 1, 0), Err(Full), "the reserve stays");
+    assert_eq!(budget.set(first, 11 * MIB + 1, 0), Err(MemoryFull), "the reserve stays");
     hold(&mut budget, 2, MIB / 64, 0).unwrap();
-    assert_eq!(budget.set(second, 4 * MIB + 1, 0), Err(Full));
+    assert_eq!(budget.set(second, 4 * MIB + 1, 0), Err(MemoryFull));
     // Requests whose bodies do not arrive are evicted for an answer.
     let (mut budget, all) = holding(&[(1, 8, 0, None), (1, 1, 0, None), (2, 7, 0, Some(100))]);
     budget.begin_answer(all[0]);
@@ -326,10 +334,10 @@ fn a_request_that_is_refused_costs_little_beside_a_hundred_thousand() {
     let asking = budget.begin(Owner(2), 0);
     let began = std::time::Instant::now();
     for _ in 0..5000 {
-        assert_eq!(budget.set(asking, 49_500, 0), Err(Full));
+        assert_eq!(budget.set(asking, 49_500, 0), Err(MemoryFull));
     }
     for _ in 0..5000 {
-        assert_eq!(budget.set(asking, 46 << 20, 9000), Err(Full));
+        assert_eq!(budget.set(asking, 46 << 20, 9000), Err(MemoryFull));
     }
     assert!(began.elapsed().as_secs() < 10, "{:?}", began.elapsed());
     assert_eq!((budget.held_bytes(), budget.poll_given_up()), (held, None));
@@ -374,7 +382,7 @@ fn sums_are_right_after_any_changes() {
                 // No request is evicted for a request that is refused all the same, except for a
                 // stranger's.
                 let is_kept = budget.held_bytes() == held && budget.given_up.is_empty();
-                let is_stranger = budget.requests[&known[place]].state == State::Stranger;
+                let is_stranger = budget.requests[&known[place]].state == BudgetState::Stranger;
                 assert!(is_set || is_kept || is_stranger);
                 refused += usize::from(!is_set);
             }
@@ -388,8 +396,8 @@ fn sums_are_right_after_any_changes() {
             known.retain(|holding| *holding != gone);
         }
         let is_incomplete =
-            |(_, request): &(&Holding, &Request)| request.state == State::Incomplete;
-        let bytes = |(_, request): (&Holding, &Request)| request.bytes;
+            |(_, request): &(&Holding, &MemoryRequest)| request.state == BudgetState::Incomplete;
+        let bytes = |(_, request): (&Holding, &MemoryRequest)| request.bytes;
         let incomplete = || budget.requests.iter().filter(is_incomplete);
         let old = incomplete().filter(|(holding, _)| **holding <= budget.last_old);
         assert_eq!(budget.bytes, budget.requests.iter().map(bytes).sum::<usize>());

@@ -49,7 +49,7 @@ const TAG_INPUT: u8 = 5;
 /// Form in which the upstream sent its reasoning: a field of Chat Completions, or an item of
 /// Responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Field {
+pub enum SignatureField {
     /// Field `reasoning_content` (DeepSeek, llama.cpp, SGLang, Moonshot, …).
     ReasoningContent,
     /// Field `reasoning` (vLLM, Groq, OpenRouter, Ollama).
@@ -71,7 +71,7 @@ pub enum Field {
     Item,
 }
 
-impl Field {
+impl SignatureField {
     const ALL: [Self; 9] = [
         Self::ReasoningContent,
         Self::Reasoning,
@@ -158,7 +158,7 @@ pub(crate) fn place_of(record: &str) -> (SignaturePlace, &str) {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signature {
     /// Field in which the reasoning is sent back to the upstream.
-    pub field: Field,
+    pub field: SignatureField,
     /// Hash ([`fnv1a64`]) of the text that was shown to the client.
     pub hash: u64,
     /// Hashes of the second and later texts, if a client joined several blocks.
@@ -187,7 +187,7 @@ pub fn is_own(text: &str) -> bool {
 impl Signature {
     /// Creates a signature with no data but the field and the hash of the shown text.
     #[must_use]
-    pub fn of(field: Field, hash: u64) -> Self {
+    pub fn of(field: SignatureField, hash: u64) -> Self {
         Self {
             field,
             hash,
@@ -323,10 +323,10 @@ impl Signature {
 }
 
 /// Reads the field and the hash at the start of a signature, and returns the bytes after them.
-fn begin(data: &[u8]) -> Option<(Field, u64, &[u8])> {
+fn begin(data: &[u8]) -> Option<(SignatureField, u64, &[u8])> {
     let (code, rest) = data.strip_prefix(&MARK)?.split_first()?;
     let (hash, rest) = rest.split_first_chunk()?;
-    let field = Field::ALL.into_iter().find(|field| field.code() == *code)?;
+    let field = SignatureField::ALL.into_iter().find(|field| field.code() == *code)?;
     Some((field, u64::from_be_bytes(*hash), rest))
 }
 

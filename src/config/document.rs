@@ -12,7 +12,7 @@ use super::{
 };
 use crate::json::{Error, Reader, Writer, quoted};
 use crate::profile::Profile;
-use crate::profile::presets::{PRESETS, Server, speaks_responses};
+use crate::profile::presets::{KnownServer, PRESETS, speaks_responses};
 use crate::setting::{Keys, Named, Overrides, Setting, ValueType, keys, read_object, unknown_word};
 use crate::text::names::Names;
 
@@ -139,7 +139,7 @@ impl Preset {
 
     /// Returns the base path of the preset's servers, which precedes the paths of endpoints.
     pub(super) fn base_path(self) -> &'static str {
-        Server::of_preset(self.0).map_or("/v1", |server| server.base_path)
+        KnownServer::of_preset(self.0).map_or("/v1", |server| server.base_path)
     }
 }
 

@@ -8,7 +8,7 @@ use super::address::{Address, split};
 use super::credentials::secret_of;
 use super::document::Preset;
 use super::{Config, Key, Target, Upstream};
-use crate::profile::presets::Server;
+use crate::profile::presets::KnownServer;
 use crate::setting::Named;
 
 const CONFIG: &str = "CREOLE_CONFIG";
@@ -116,7 +116,7 @@ impl Config {
     /// connect to upstreams themselves.
     pub fn fill_urls(&mut self) {
         for upstream in self.upstreams.values_mut().filter(|upstream| upstream.url.is_empty()) {
-            if let Some(server) = Server::of_preset(upstream.preset) {
+            if let Some(server) = KnownServer::of_preset(upstream.preset) {
                 server.url.clone_into(&mut upstream.url);
             }
         }

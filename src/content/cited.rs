@@ -21,7 +21,7 @@ pub(super) struct Cited {
 
 /// Source of a text, as reported by the upstream.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Source<'a> {
+pub(crate) struct CitedSource<'a> {
     pub(crate) url: Str<'a>,
     pub(crate) title: Option<Str<'a>>,
     /// Excerpt of the source, if the upstream sends one.
@@ -30,7 +30,7 @@ pub(crate) struct Source<'a> {
     pub(crate) letters: Option<(usize, usize)>,
 }
 
-impl<'a> Source<'a> {
+impl<'a> CitedSource<'a> {
     /// Reads a `url_citation` of the upstream. Chat Completions puts its members into an object of
     /// that name.
     pub(crate) fn read(raw: &'a str) -> Option<Self> {
@@ -62,7 +62,7 @@ impl Cited {
     }
 
     /// Returns the citation for a source; `None` if the answer has too many.
-    pub(super) fn cite(&mut self, source: &Source<'_>) -> Option<Citation> {
+    pub(super) fn cite(&mut self, source: &CitedSource<'_>) -> Option<Citation> {
         self.citations = self.citations.saturating_add(1);
         if self.citations > CITATIONS_MAX {
             return None;

@@ -2,13 +2,13 @@
 
 use super::Content;
 use crate::StopReason;
-use crate::answer::Output;
+use crate::answer::ReaderOutput;
 use crate::assemble::BrokenOff;
 use crate::error::{Error, Rejection};
 use crate::model::counts::{Counts, Estimate};
 use crate::model::event::Stop;
 use crate::model::request_context::{RequestContext, Withheld};
-use crate::model::stop_reason::{self, Facts};
+use crate::model::stop_reason::{self, EndFacts};
 use crate::observe::warning::Warning;
 use crate::tokens::tokens_of;
 
@@ -24,7 +24,7 @@ impl Content {
     ///
     /// # Errors
     /// The upstream's error, unless it ends the answer with a `stop_reason`.
-    pub(crate) fn take_failure(&mut self, raw: &str, to: &Output<'_>) -> Result<(), Error> {
+    pub(crate) fn take_failure(&mut self, raw: &str, to: &ReaderOutput<'_>) -> Result<(), Error> {
         let error = to.error_of(raw);
         // A call of which the client has seen a part must not look complete.
         let is_in_call = self.assembly().is_in_call();
@@ -53,7 +53,7 @@ impl Content {
     ///
     /// # Errors
     /// The answer failed, such as by an invalid tool call and no other content.
-    pub(crate) fn end(&mut self, to: &mut Output<'_>) -> Result<(), Error> {
+    pub(crate) fn end(&mut self, to: &mut ReaderOutput<'_>) -> Result<(), Error> {
         self.finish(to)?;
         if self.text().is_cut() {
             // Text behind a stop sequence of the client does not count, nor does its finish reason.
@@ -81,7 +81,7 @@ impl Content {
     /// Returns Creole's own text for an answer whose calls a guard withheld or the client forbids.
     /// Sent if the model wrote no other text, or only announced the call: the client needs an end,
     /// and a person a reason.
-    fn own_text(&self, to: &Output<'_>) -> Option<&'static str> {
+    fn own_text(&self, to: &ReaderOutput<'_>) -> Option<&'static str> {
         let withheld = &to.context.withheld;
         let stops_midway = to.report.tool_calls == 0 && matches!(withheld, Withheld::These(_));
         let assembly = self.assembly();
@@ -92,7 +92,7 @@ impl Content {
 
     /// Returns true if the model ended its turn with nothing but reasoning, and that reasoning is
     /// to be sent as text.
-    fn is_reasoning_alone(&self, to: &Output<'_>) -> bool {
+    fn is_reasoning_alone(&self, to: &ReaderOutput<'_>) -> bool {
         self.reasoning().as_text().is_some()
             && !self.answers()
             && !self.assembly().has_said()
@@ -103,8 +103,8 @@ impl Content {
     ///
     /// # Errors
     /// The upstream reported a failure before any content.
-    fn reason(&self, to: &Output<'_>) -> Result<StopReason, Error> {
-        stop_reason::of(Facts {
+    fn reason(&self, to: &ReaderOutput<'_>) -> Result<StopReason, Error> {
+        stop_reason::of(EndFacts {
             finish_reason: self.summary().finish_reason(),
             refused: !self.text().refusal().trim().is_empty(),
             has_tool_use: to.report.tool_calls > 0,
@@ -114,7 +114,7 @@ impl Content {
     }
 
     /// Sends the end of the message: `stop_reason`, token counts and warnings.
-    fn write_end(&self, reason: StopReason, to: &mut Output<'_>) {
+    fn write_end(&self, reason: StopReason, to: &mut ReaderOutput<'_>) {
         if self.summary().finish_reason().is_some_and(stop_reason::is_unknown) {
             to.warn("finish_reason_unknown");
         }
@@ -156,7 +156,7 @@ impl Content {
     /// Adds a warning to an answer without text or calls. An agent stops at such an answer, and its
     /// log must tell whether the model was done or a server's parser misread the answer. Such an
     /// answer is no error, because after a tool call there may be nothing to add.
-    fn note_what_is_missing(&self, to: &mut Output<'_>) {
+    fn note_what_is_missing(&self, to: &mut ReaderOutput<'_>) {
         let is_dropped = |warning: &Warning| warning.code == "content_dropped";
         let assembly = self.assembly();
         let explained = assembly.has_said() || to.warnings.iter().any(is_dropped);

@@ -4,7 +4,7 @@
 //! (vLLM, SGLang, llama.cpp). In their streams, the beginning of that call is sent as a call. An
 //! incomplete call cannot be run, so it is shown neither as a call nor as text.
 
-use crate::answer::Output;
+use crate::answer::ReaderOutput;
 use crate::json::{Reader, Str, escaped};
 use crate::model::request_context::{NAME_BYTES_MAX, Tools};
 use crate::text::words;
@@ -64,7 +64,7 @@ const BEFORE_NAMES: [&str; 24] = [
 
 /// Returns the text of an answer without the incomplete call at its end, escaped; `None` if there
 /// is none.
-pub(super) fn cut_from(text: Str<'_>, to: &mut Output<'_>) -> Option<String> {
+pub(super) fn cut_from(text: Str<'_>, to: &mut ReaderOutput<'_>) -> Option<String> {
     let decoded = text.decode();
     let start = start(&decoded, &to.context.tools)?;
     to.warn("tool_call_cut_off");

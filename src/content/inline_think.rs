@@ -6,13 +6,13 @@
 //! about tags. An end tag without a start tag stays text, too, because the text before it has been
 //! sent already; it is removed only if no text precedes it.
 
-use crate::carry::signature::Field;
+use crate::carry::signature::SignatureField;
 use crate::text::words;
 
 /// Tags around reasoning in the text of models. In order: most models, Magistral, Seed, Gemini,
 /// models that were prompted to use `<thinking>`, gpt-oss at Bedrock, Kimi (K2 and K3), MiniMax,
 /// Cohere, Gemma.
-const TAGS: [Tags; 11] = [
+const TAGS: [TagPair; 11] = [
     ("<think>", "</think>"),
     ("[THINK]", "[/THINK]"),
     ("<seed:think>", "</seed:think>"),
@@ -27,12 +27,12 @@ const TAGS: [Tags; 11] = [
 ];
 
 /// Pair of a start tag and its end tag.
-type Tags = (&'static str, &'static str);
+type TagPair = (&'static str, &'static str);
 
 /// Returns the field to which reasoning between tags is attributed, by its end tag.
-fn field(end: &str) -> Field {
+fn field(end: &str) -> SignatureField {
     // Templates read no other tags than `<think>` in a history.
-    if end == "</think>" { Field::Inline } else { Field::Marked }
+    if end == "</think>" { SignatureField::Inline } else { SignatureField::Marked }
 }
 
 /// State of the parser that separates reasoning in tags from the text.
@@ -49,13 +49,13 @@ pub(super) enum InlineThink {
     Inside {
         /// Text that may be the start of the end tag.
         held: String,
-        tags: &'static Tags,
+        tags: &'static TagPair,
     },
     /// State: behind the end tag, where white space is dropped.
     After {
         /// Text that may be the start of another start tag.
         held: String,
-        tags: &'static Tags,
+        tags: &'static TagPair,
     },
     /// State: in the text of the answer, where tags have no meaning.
     Text,
@@ -67,7 +67,7 @@ impl InlineThink {
     }
 
     /// Reads text, and passes reasoning (with its field) and text to `each`.
-    pub(super) fn push(&mut self, text: &str, mut each: impl FnMut(Option<Field>, &str)) {
+    pub(super) fn push(&mut self, text: &str, mut each: impl FnMut(Option<SignatureField>, &str)) {
         let mut rest = text.to_owned();
         loop {
             match self {
@@ -131,7 +131,7 @@ impl InlineThink {
     }
 
     /// Passes the held text to `each`, because the text ends or something else comes.
-    pub(super) fn release(&mut self, mut each: impl FnMut(Option<Field>, &str)) {
+    pub(super) fn release(&mut self, mut each: impl FnMut(Option<SignatureField>, &str)) {
         match self {
             Self::Start { held, .. } => {
                 each(None, held);

@@ -24,26 +24,26 @@ mod summary;
 mod text;
 mod text_filter;
 
-use crate::answer::Output;
-use crate::assemble::call::Call;
+use crate::answer::ReaderOutput;
+use crate::assemble::call::CallParts;
 use crate::assemble::{Assembly, BrokenOff};
-use crate::carry::signature::Field;
+use crate::carry::signature::SignatureField;
 use crate::dialect::text_calls::{AnswerEnd, Piece};
 use crate::error::Error;
 use crate::json::{Str, escaped};
 use crate::model::request_context::RequestContext;
 use crate::text::names::NameSet;
 use cited::Cited;
-pub(crate) use cited::Source;
-pub(crate) use reasoning::{Reasoning, is_kept};
+pub(crate) use cited::CitedSource;
+pub(crate) use reasoning::{ReasoningState, is_kept};
 use summary::Summary;
-pub(crate) use text::Text;
+pub(crate) use text::TextState;
 
 /// Content of one answer, as far as it was received.
 #[derive(Debug)]
 pub(crate) struct Content {
-    text: Text,
-    reasoning: Reasoning,
+    text: TextState,
+    reasoning: ReasoningState,
     assembly: Assembly,
     summary: Summary,
     /// True if the client's message has begun.
@@ -68,8 +68,8 @@ impl Content {
     /// Creates the content of a new answer. `ids_used`: the client's ids of calls in the history.
     pub(crate) fn new(context: &RequestContext, ids_used: NameSet<'static>) -> Self {
         Self {
-            text: Text::new(context),
-            reasoning: Reasoning::new(context),
+            text: TextState::new(context),
+            reasoning: ReasoningState::new(context),
             assembly: Assembly::new(ids_used),
             summary: Summary::default(),
             has_started: false,
@@ -85,7 +85,7 @@ impl Content {
 
     /// Begins the client's message, if it has not begun.
     #[inline]
-    pub(crate) fn start(&mut self, to: &mut Output<'_>) {
+    pub(crate) fn start(&mut self, to: &mut ReaderOutput<'_>) {
         if !self.has_started {
             self.has_started = true;
             let input_tokens = self.summary.prompt_tokens().unwrap_or(to.context.input_tokens);
@@ -129,11 +129,11 @@ impl Content {
         self.end = end;
     }
 
-    pub(crate) fn text(&self) -> &Text {
+    pub(crate) fn text(&self) -> &TextState {
         &self.text
     }
 
-    pub(crate) fn text_mut(&mut self) -> &mut Text {
+    pub(crate) fn text_mut(&mut self) -> &mut TextState {
         &mut self.text
     }
 
@@ -145,21 +145,21 @@ impl Content {
         &mut self.assembly
     }
 
-    fn reasoning(&self) -> &Reasoning {
+    fn reasoning(&self) -> &ReasoningState {
         &self.reasoning
     }
 
-    pub(crate) fn reasoning_mut(&mut self) -> &mut Reasoning {
+    pub(crate) fn reasoning_mut(&mut self) -> &mut ReasoningState {
         &mut self.reasoning
     }
 
     /// Returns the reasoning, and the assembly of blocks that receives it.
-    pub(crate) fn reasoning_and_blocks(&mut self) -> (&mut Reasoning, &mut Assembly) {
+    pub(crate) fn reasoning_and_blocks(&mut self) -> (&mut ReasoningState, &mut Assembly) {
         (&mut self.reasoning, &mut self.assembly)
     }
 
     /// Returns the field that the answer's reasoning comes in; `None` before the first reasoning.
-    pub(crate) fn reasoning_field(&self) -> Option<Field> {
+    pub(crate) fn reasoning_field(&self) -> Option<SignatureField> {
         self.reasoning.field()
     }
 
@@ -208,24 +208,24 @@ impl Content {
     }
 
     /// Sends all content that can be sent now.
-    pub(crate) fn pump(&mut self, to: &mut Output<'_>) {
+    pub(crate) fn pump(&mut self, to: &mut ReaderOutput<'_>) {
         self.assembly.pump(false, self.end, to);
     }
 
     /// Sends a text written by Creole as a block.
-    fn send_own_text(&mut self, text: &str, to: &mut Output<'_>) {
+    fn send_own_text(&mut self, text: &str, to: &mut ReaderOutput<'_>) {
         self.assembly.send_own_text(text, to);
     }
 
     /// Sends the reasoning of the answer once more, as text.
-    fn send_reasoning_as_text(&mut self, to: &mut Output<'_>) {
+    fn send_reasoning_as_text(&mut self, to: &mut ReaderOutput<'_>) {
         let text = self.reasoning.take_text();
         self.assembly.send_own_text(&text, to);
         to.warn("reasoning_as_text");
     }
 
     /// Sends all content that is still held, at the end of the answer.
-    fn finish(&mut self, to: &mut Output<'_>) -> Result<(), Error> {
+    fn finish(&mut self, to: &mut ReaderOutput<'_>) -> Result<(), Error> {
         let is_cut_off = self.end.is_cut_off;
         let end = AnswerEnd { alone: !self.has_calls(), is_cut_off };
         let pieces = self.text.finish(&to.context.tools, end);
@@ -245,13 +245,21 @@ impl Content {
     }
 
     /// Handles more of the text of a refusal.
-    pub(crate) fn take_refusal(&mut self, text: Str<'_>, to: &mut Output<'_>) -> Result<(), Error> {
+    pub(crate) fn take_refusal(
+        &mut self,
+        text: Str<'_>,
+        to: &mut ReaderOutput<'_>,
+    ) -> Result<(), Error> {
         self.text.keep_refusal(&text.decode());
         self.take_text(text, to)
     }
 
     /// Handles text that was cut out of another text; `raw` is escaped.
-    pub(crate) fn take_raw_text(&mut self, raw: &str, to: &mut Output<'_>) -> Result<(), Error> {
+    pub(crate) fn take_raw_text(
+        &mut self,
+        raw: &str,
+        to: &mut ReaderOutput<'_>,
+    ) -> Result<(), Error> {
         match Str::inside(raw) {
             Some(text) if !raw.is_empty() => self.take_text(text, to),
             _ => Ok(()),
@@ -260,7 +268,11 @@ impl Content {
 
     /// Handles more text of the answer.
     #[inline]
-    pub(crate) fn take_text(&mut self, text: Str<'_>, to: &mut Output<'_>) -> Result<(), Error> {
+    pub(crate) fn take_text(
+        &mut self,
+        text: Str<'_>,
+        to: &mut ReaderOutput<'_>,
+    ) -> Result<(), Error> {
         self.note_progress(text.decoded_len(), text.is_blank(), to);
         let text = self.text.begin(text, self.reasoning.is_before_text());
         if let Some(cited) = &mut self.cited {
@@ -274,7 +286,7 @@ impl Content {
     }
 
     #[inline(always)]
-    fn filter_text(&mut self, text: Str<'_>, to: &mut Output<'_>) -> Result<(), Error> {
+    fn filter_text(&mut self, text: Str<'_>, to: &mut ReaderOutput<'_>) -> Result<(), Error> {
         match self.text.filtered(text.raw(), self.whole) {
             Some(pieces) => self.take_pieces(pieces, to),
             None => {
@@ -285,7 +297,7 @@ impl Content {
     }
 
     /// Handles the pieces (text, reasoning, calls) that a filter made of the text.
-    fn take_pieces(&mut self, pieces: Vec<Piece>, to: &mut Output<'_>) -> Result<(), Error> {
+    fn take_pieces(&mut self, pieces: Vec<Piece>, to: &mut ReaderOutput<'_>) -> Result<(), Error> {
         for piece in pieces {
             match piece {
                 Piece::Text(text) => {
@@ -300,7 +312,7 @@ impl Content {
                 }
                 Piece::Call { id, name, input } => {
                     self.end_reasoning(false, to);
-                    let call = Call::named(id, name);
+                    let call = CallParts::named(id, name);
                     let index = self.assembly.add_call(call, to)?;
                     self.note_progress(input.len(), false, to);
                     self.assembly.extend_call(index, |call, _| call.receive_json(&input, true));
@@ -311,7 +323,7 @@ impl Content {
     }
 
     /// Passes more text, escaped, to the assembly.
-    fn push_text(&mut self, raw: &str, is_blank: impl Fn() -> bool, to: &mut Output<'_>) {
+    fn push_text(&mut self, raw: &str, is_blank: impl Fn() -> bool, to: &mut ReaderOutput<'_>) {
         if raw.is_empty() {
             return;
         }
@@ -325,7 +337,12 @@ impl Content {
 
     /// Handles reasoning that was cut out of a text, if its field is the one used by the answer;
     /// `raw` is escaped.
-    pub(crate) fn push_raw_reasoning(&mut self, raw: &str, field: Field, to: &mut Output<'_>) {
+    pub(crate) fn push_raw_reasoning(
+        &mut self,
+        raw: &str,
+        field: SignatureField,
+        to: &mut ReaderOutput<'_>,
+    ) {
         if self.reasoning.counts(field)
             && let Some(text) = Str::inside(raw)
             && !raw.is_empty()
@@ -335,7 +352,12 @@ impl Content {
     }
 
     /// Handles more reasoning, unless it repeats the reasoning so far.
-    pub(crate) fn push_reasoning(&mut self, text: Str<'_>, field: Field, to: &mut Output<'_>) {
+    pub(crate) fn push_reasoning(
+        &mut self,
+        text: Str<'_>,
+        field: SignatureField,
+        to: &mut ReaderOutput<'_>,
+    ) {
         if self.reasoning.repeats(text.raw()) {
             return;
         }
@@ -347,7 +369,7 @@ impl Content {
     /// Ends the search for calls in the reasoning, because other content comes or the answer is
     /// over. Returns the calls at the end of the reasoning; they count only if the answer has no
     /// other content (`alone`).
-    fn end_reasoning(&mut self, alone: bool, to: &mut Output<'_>) -> Vec<Piece> {
+    fn end_reasoning(&mut self, alone: bool, to: &mut ReaderOutput<'_>) -> Vec<Piece> {
         let end = AnswerEnd { alone, is_cut_off: self.end.is_cut_off };
         self.reasoning.end_watch(end, &mut self.assembly, to)
     }
@@ -357,7 +379,7 @@ impl Content {
     ///
     /// # Errors
     /// The answer has too many tool calls.
-    pub(crate) fn begin_call(&mut self, to: &mut Output<'_>) -> Result<bool, Error> {
+    pub(crate) fn begin_call(&mut self, to: &mut ReaderOutput<'_>) -> Result<bool, Error> {
         self.end_watch(to);
         self.release_text(to)?;
         Ok(!self.text.is_cut())
@@ -371,14 +393,14 @@ impl Content {
     }
 
     /// Adds a citation of this source to the latest text.
-    pub(crate) fn cite(&mut self, source: &Source<'_>) {
+    pub(crate) fn cite(&mut self, source: &CitedSource<'_>) {
         if let Some(citation) = self.cited.as_mut().and_then(|cited| cited.cite(source)) {
             self.assembly.cite(citation);
         }
     }
 
     /// Decides about the held part of the reasoning, when content other than reasoning comes.
-    pub(crate) fn end_watch(&mut self, to: &mut Output<'_>) {
+    pub(crate) fn end_watch(&mut self, to: &mut ReaderOutput<'_>) {
         if self.reasoning.is_watched() {
             self.end_reasoning(false, to);
         }
@@ -388,14 +410,14 @@ impl Content {
     ///
     /// # Errors
     /// The text has too many tool calls.
-    pub(crate) fn end_text(&mut self, to: &mut Output<'_>) -> Result<(), Error> {
+    pub(crate) fn end_text(&mut self, to: &mut ReaderOutput<'_>) -> Result<(), Error> {
         self.release_text(to)?;
         self.assembly.end_text();
         Ok(())
     }
 
     /// Releases the held part of the text as text, when other content comes.
-    fn release_text(&mut self, to: &mut Output<'_>) -> Result<(), Error> {
+    fn release_text(&mut self, to: &mut ReaderOutput<'_>) -> Result<(), Error> {
         if self.text.is_filtered() {
             let pieces = self.text.release();
             self.take_pieces(pieces, to)?;
@@ -405,7 +427,12 @@ impl Content {
 
     /// Counts a piece of content with this number of bytes. Escapes do not add to the length, since
     /// some servers escape every character.
-    pub(crate) fn note_progress(&mut self, bytes: usize, is_blank: bool, to: &mut Output<'_>) {
+    pub(crate) fn note_progress(
+        &mut self,
+        bytes: usize,
+        is_blank: bool,
+        to: &mut ReaderOutput<'_>,
+    ) {
         self.pieces = self.pieces.saturating_add(1);
         self.telling_pieces = self.telling_pieces.saturating_add(u64::from(!is_blank));
         self.bytes = self.bytes.saturating_add(bytes as u64);

@@ -5,13 +5,13 @@
 //! for the whole answer.
 //!
 //! If the profile names a syntax of calls written as text, reasoning is searched for calls, too.
-//! Calls at the end of the reasoning count if the answer has no other content ([`Watch`]).
+//! Calls at the end of the reasoning count if the answer has no other content ([`ReasoningWatch`]).
 
 use super::echo::Echo;
-use super::text_filter::Watch;
-use crate::answer::Output;
+use super::text_filter::ReasoningWatch;
+use crate::answer::ReaderOutput;
 use crate::assemble::Assembly;
-use crate::carry::signature::Field;
+use crate::carry::signature::SignatureField;
 use crate::dialect::text_calls::{AnswerEnd, Piece};
 use crate::json::{self, Str, escaped};
 use crate::model::request_context::{Display, RequestContext};
@@ -23,10 +23,10 @@ const TEXT_BYTES_MAX: usize = 256 << 10;
 
 /// State of the reasoning in one answer.
 #[derive(Debug, Default)]
-pub(crate) struct Reasoning {
+pub(crate) struct ReasoningState {
     /// Field in which the first reasoning came. Other fields are ignored, because servers may
     /// repeat the same text there.
-    field: Option<Field>,
+    field: Option<SignatureField>,
     /// True if any reasoning was received, even white space: transformers' server sends the empty
     /// reasoning of a template.
     has_come: bool,
@@ -36,16 +36,16 @@ pub(crate) struct Reasoning {
     carried_bytes: usize,
     /// Search for calls that the model wrote inside of its reasoning, until the answer has other
     /// content.
-    watch: Option<Box<Watch>>,
+    watch: Option<Box<ReasoningWatch>>,
     /// Whole reasoning, escaped, while it may still have to be sent as the answer's text.
     text: Option<String>,
 }
 
-impl Reasoning {
+impl ReasoningState {
     pub(crate) fn new(context: &RequestContext) -> Self {
         let may_be_text = context.profile.reasoning_only == ReasoningOnly::Text;
         Self {
-            watch: Watch::new(context).map(Box::new),
+            watch: ReasoningWatch::new(context).map(Box::new),
             text: may_be_text.then(String::new),
             ..Self::default()
         }
@@ -78,7 +78,7 @@ impl Reasoning {
     }
 
     /// Returns the field that the answer's reasoning comes in; `None` before the first reasoning.
-    pub(crate) fn field(&self) -> Option<Field> {
+    pub(crate) fn field(&self) -> Option<SignatureField> {
         self.field
     }
 
@@ -89,13 +89,13 @@ impl Reasoning {
     }
 
     /// Records the field of the answer's reasoning, unless it is known.
-    pub(crate) fn note_field(&mut self, field: Option<Field>) {
+    pub(crate) fn note_field(&mut self, field: Option<SignatureField>) {
         self.field = self.field.or(field);
     }
 
     /// Returns true if reasoning in this field is used: it is the first field of the answer that
     /// had any.
-    pub(crate) fn counts(&mut self, field: Field) -> bool {
+    pub(crate) fn counts(&mut self, field: SignatureField) -> bool {
         *self.field.get_or_insert(field) == field
     }
 
@@ -121,9 +121,9 @@ impl Reasoning {
         &mut self,
         text: Str<'_>,
         is_blank: bool,
-        field: Field,
+        field: SignatureField,
         assembly: &mut Assembly,
-        to: &mut Output<'_>,
+        to: &mut ReaderOutput<'_>,
     ) {
         self.keep(text.raw());
         match &mut self.watch {
@@ -139,7 +139,7 @@ impl Reasoning {
         &mut self,
         end: AnswerEnd,
         assembly: &mut Assembly,
-        to: &mut Output<'_>,
+        to: &mut ReaderOutput<'_>,
     ) -> Vec<Piece> {
         let Some(watch) = self.watch.take() else { return Vec::new() };
         // White space behind the reasoning does not split the thinking block in two.
@@ -171,7 +171,12 @@ impl Reasoning {
 }
 
 /// Passes on reasoning that was searched for calls.
-fn push_watched(text: &str, field: Field, assembly: &mut Assembly, to: &mut Output<'_>) {
+fn push_watched(
+    text: &str,
+    field: SignatureField,
+    assembly: &mut Assembly,
+    to: &mut ReaderOutput<'_>,
+) {
     let raw = escaped(text);
     if let Some(text) = Str::inside(&raw).filter(|text| !text.is_empty())
         && is_kept(to)
@@ -181,6 +186,6 @@ fn push_watched(text: &str, field: Field, assembly: &mut Assembly, to: &mut Outp
 }
 
 /// Returns true if reasoning is shown to the client, or must be sent back to the upstream later.
-pub(crate) fn is_kept(to: &Output<'_>) -> bool {
+pub(crate) fn is_kept(to: &ReaderOutput<'_>) -> bool {
     to.context.thinking.display != Display::Hidden || to.context.thinking.returns
 }

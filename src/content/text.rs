@@ -22,7 +22,7 @@ fn without_breaks(mut raw: &str) -> &str {
 
 /// State of the text of one answer.
 #[derive(Debug, Default)]
-pub(crate) struct Text {
+pub(crate) struct TextState {
     /// Filter that finds reasoning, calls and stop sequences in the text, if one is needed.
     filter: Option<Box<TextFilter>>,
     /// Stop sequence of the client at which the text was cut, by index.
@@ -37,7 +37,7 @@ pub(crate) struct Text {
     refusal: String,
 }
 
-impl Text {
+impl TextState {
     pub(crate) fn new(context: &RequestContext) -> Self {
         Self { filter: TextFilter::new(context).map(Box::new), ..Self::default() }
     }

@@ -11,7 +11,7 @@
 //! have no filter: their text is copied without being decoded.
 
 use super::inline_think::InlineThink;
-use crate::carry::signature::Field;
+use crate::carry::signature::SignatureField;
 use crate::dialect::text_calls::{AnswerEnd, Markup, Piece};
 use crate::json;
 use crate::model::request_context::{RequestContext, Tools};
@@ -24,7 +24,7 @@ pub(super) struct TextFilter {
     unescape: Unescape,
     echo: Option<Prefill>,
     think: Option<InlineThink>,
-    stop: Option<Stop>,
+    stop: Option<StopSearch>,
     markup: Option<Markup>,
 }
 
@@ -32,8 +32,8 @@ impl TextFilter {
     /// Returns the filter for the text of an answer, or `None` if no filter is needed.
     pub(super) fn new(context: &RequestContext) -> Option<Self> {
         let profile = &context.profile;
-        // Each stop sequence keeps its index in the request's list, by which `Machine::end` finds
-        // it.
+        // Each stop sequence keeps its index in the request's list, by which `Content::end` finds
+        // the sequence.
         let stops = context.limits.stop_sequences.iter().cloned().enumerate();
         let stops: Vec<(usize, String)> = stops.filter(|(_, stop)| !stop.is_empty()).collect();
         let filter = Self {
@@ -44,7 +44,7 @@ impl TextFilter {
                 in_streams: profile.stream_prefill_echo,
             }),
             think: profile.inline_think.then(InlineThink::new),
-            stop: (!stops.is_empty()).then(|| Stop { sequences: stops, held: String::new() }),
+            stop: (!stops.is_empty()).then(|| StopSearch { sequences: stops, held: String::new() }),
             markup: Markup::new(profile.text_tool_calls).filter(|_| {
                 profile.text_tool_calls == TextToolCalls::Harmony || !context.tools.is_empty()
             }),
@@ -134,7 +134,11 @@ impl TextFilter {
         self.take_thought(texts, pieces);
     }
 
-    fn take_thought(&mut self, texts: Vec<(Option<Field>, String)>, pieces: &mut Vec<Piece>) {
+    fn take_thought(
+        &mut self,
+        texts: Vec<(Option<SignatureField>, String)>,
+        pieces: &mut Vec<Piece>,
+    ) {
         for (field, text) in texts {
             match field {
                 None => self.stop_step(&text, pieces),
@@ -182,12 +186,12 @@ fn push_text(text: String, pieces: &mut Vec<Piece>) {
 
 /// Search for tool calls in reasoning, like the `markup` step of the text filter.
 #[derive(Debug)]
-pub(super) struct Watch {
+pub(super) struct ReasoningWatch {
     unescape: Unescape,
     markup: Markup,
 }
 
-impl Watch {
+impl ReasoningWatch {
     /// Begins to search reasoning for calls; `None` if there can be none. Harmony has a separate
     /// channel for calls.
     pub(super) fn new(context: &RequestContext) -> Option<Self> {
@@ -254,13 +258,13 @@ struct Prefill {
 
 /// Search for the client's stop sequences in the text.
 #[derive(Debug)]
-struct Stop {
+struct StopSearch {
     sequences: Vec<(usize, String)>,
     /// End of the text so far, which may be the start of a stop sequence.
     held: String,
 }
 
-impl Stop {
+impl StopSearch {
     /// Reads text. Returns the part that certainly is no stop sequence, and the index of the stop
     /// sequence that ends it.
     fn push(&mut self, text: &str) -> (String, Option<usize>) {

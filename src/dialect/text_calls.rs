@@ -31,7 +31,7 @@ mod minimax_m3;
 mod schema;
 mod syntax;
 
-use crate::carry::signature::Field;
+use crate::carry::signature::SignatureField;
 use crate::model::request_context::{Tool, Tools};
 use crate::profile::TextToolCalls;
 use crate::text::words;
@@ -43,7 +43,7 @@ use syntax::Syntax;
 #[derive(Debug)]
 pub(crate) struct Markup {
     syntax: &'static Syntax,
-    state: Watch,
+    state: CallWatch,
     /// Text of which it is not yet known whether it is a call: the start of a line, or of a marker.
     held: String,
     /// Number of bytes at the start of `held` that are the line's indent or list mark, and are not
@@ -76,7 +76,7 @@ pub(crate) struct AnswerEnd {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Piece {
     Text(String),
-    Thinking(Field, String),
+    Thinking(SignatureField, String),
     /// Stop sequence that ended the text, by its position in the request's `stop_sequences`.
     /// Nothing follows.
     Stop(usize),
@@ -95,7 +95,7 @@ impl Piece {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Watch {
+enum CallWatch {
     Watching,
     /// State: `held` starts with the first tag of markup, which follows text in the same line.
     /// Nothing has followed the tag yet.
@@ -120,7 +120,7 @@ impl Markup {
     pub(crate) fn new(syntax: TextToolCalls) -> Option<Self> {
         Some(Self {
             syntax: Syntax::of(syntax)?,
-            state: Watch::Watching,
+            state: CallWatch::Watching,
             held: String::new(),
             indent: 0,
             line_start: true,
@@ -145,13 +145,13 @@ impl Markup {
         // lines.
         for line in text.split_inclusive('\n') {
             match self.state {
-                Watch::Off => out.push_str(line),
-                Watch::Opened | Watch::Listed => {
+                CallWatch::Off => out.push_str(line),
+                CallWatch::Opened | CallWatch::Listed => {
                     self.held.push_str(line);
                     self.doubt(&mut out);
                 }
-                Watch::Found => self.held.push_str(line),
-                Watch::Watching => {
+                CallWatch::Found => self.held.push_str(line),
+                CallWatch::Watching => {
                     self.held.push_str(line);
                     self.read(&mut out);
                 }
@@ -161,7 +161,7 @@ impl Markup {
     }
 
     fn read(&mut self, out: &mut String) {
-        while self.state == Watch::Watching && !self.held.is_empty() {
+        while self.state == CallWatch::Watching && !self.held.is_empty() {
             let before = self.held.len();
             if self.line_start {
                 self.read_line_start(out);
@@ -172,7 +172,7 @@ impl Markup {
                 break;
             }
         }
-        if self.state == Watch::Off {
+        if self.state == CallWatch::Off {
             out.push_str(&std::mem::take(&mut self.held));
         }
         self.doubt(out);
@@ -182,9 +182,9 @@ impl Markup {
     /// the answer.
     fn doubt(&mut self, out: &mut String) {
         match self.state {
-            Watch::Opened => self.doubt_opener(out),
-            Watch::Listed => self.doubt_list(out),
-            Watch::Watching | Watch::Found | Watch::Off => {}
+            CallWatch::Opened => self.doubt_opener(out),
+            CallWatch::Listed => self.doubt_list(out),
+            CallWatch::Watching | CallWatch::Found | CallWatch::Off => {}
         }
     }
 
@@ -196,11 +196,11 @@ impl Markup {
         let behind = line.trim_start();
         let is_far = line.len().saturating_sub(behind.len()) > BLANKS_MAX;
         if behind.starts_with(start) {
-            self.state = Watch::Found;
+            self.state = CallWatch::Found;
         } else if is_far || !start.starts_with(behind) {
             let rest = words::split_off(&mut self.held, opener.len());
             out.push_str(&std::mem::replace(&mut self.held, rest));
-            self.state = Watch::Watching;
+            self.state = CallWatch::Watching;
             self.read(out);
         }
     }
@@ -211,17 +211,17 @@ impl Markup {
         self.indent = self.held.len().saturating_sub(list.len());
         match (self.syntax.list_is_call)(list) {
             None => return,
-            Some(true) => return self.state = Watch::Found,
+            Some(true) => return self.state = CallWatch::Found,
             Some(false) => {}
         }
         self.indent = 0;
         self.first = false;
         if self.syntax.begins_answer {
-            self.state = Watch::Off;
+            self.state = CallWatch::Off;
             out.push_str(&std::mem::take(&mut self.held));
         } else {
             // A control token can still begin a call.
-            self.state = Watch::Watching;
+            self.state = CallWatch::Watching;
             self.read(out);
         }
     }
@@ -238,7 +238,7 @@ impl Markup {
         let callable = self.fence.is_none() && !self.is_code;
         let start = self.starts().find(|start| seen.starts_with(start));
         if let Some(start) = start.filter(|_| callable) {
-            self.state = if start == "[" { Watch::Listed } else { Watch::Found };
+            self.state = if start == "[" { CallWatch::Listed } else { CallWatch::Found };
             self.indent = indent.saturating_add(1);
             return;
         }
@@ -250,7 +250,7 @@ impl Markup {
             let at = self.held.len().saturating_sub(behind.len());
             let markup = words::split_off(&mut self.held, at);
             out.push_str(&std::mem::replace(&mut self.held, markup));
-            self.state = Watch::Found;
+            self.state = CallWatch::Found;
             return;
         }
         let is_over = seen.ends_with('\n');
@@ -264,7 +264,7 @@ impl Markup {
         let is_fence = fence != self.fence;
         self.fence = fence;
         if self.syntax.begins_answer && !is_fence {
-            self.state = Watch::Off;
+            self.state = CallWatch::Off;
         }
         let first = seen.bytes().next();
         self.is_told = blanks.len() >= CODE_INDENT
@@ -292,7 +292,7 @@ impl Markup {
             if let Some(at) = token.or_else(|| opener.filter(|_| end.is_some())) {
                 out.push_str(line.get(..at).unwrap_or_default());
                 self.held = words::split_off(&mut self.held, at);
-                self.state = if token.is_some() { Watch::Found } else { Watch::Opened };
+                self.state = if token.is_some() { CallWatch::Found } else { CallWatch::Opened };
                 return;
             }
             if end.is_none() {
@@ -336,8 +336,8 @@ impl Markup {
     pub(crate) fn release(&mut self, pieces: &mut Vec<Piece>) {
         let end = AnswerEnd { alone: false, is_cut_off: false };
         self.decide(&Tools::default(), end, pieces);
-        if matches!(self.state, Watch::Opened | Watch::Listed | Watch::Found) {
-            self.state = Watch::Off;
+        if matches!(self.state, CallWatch::Opened | CallWatch::Listed | CallWatch::Found) {
+            self.state = CallWatch::Off;
         }
         self.indent = 0;
     }
@@ -350,7 +350,7 @@ impl Markup {
     /// Adds the held text to `pieces`, as calls or as text.
     fn decide(&mut self, tools: &Tools, end: AnswerEnd, pieces: &mut Vec<Piece>) {
         let held = std::mem::take(&mut self.held);
-        if matches!(self.state, Watch::Listed | Watch::Found) {
+        if matches!(self.state, CallWatch::Listed | CallWatch::Found) {
             let tool = |name: &str| {
                 // Beside a structured call, no name counts as a tool.
                 tools.meant_by(name).filter(|_| end.alone)

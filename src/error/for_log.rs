@@ -1,7 +1,7 @@
 //! Reason of an error for the log, in Creole's own words, without text that comes from a client or
 //! an upstream.
 
-use super::{Error, Failure};
+use super::{Error, ErrorCause};
 use crate::text::words;
 
 /// Maximum length of an error's reason in the log, in bytes.
@@ -18,12 +18,14 @@ impl Error {
     #[must_use]
     pub(crate) fn reason_for_log(&self) -> Option<String> {
         let own = match &*self.0 {
-            Failure::Rejected { rejection, .. } => {
+            ErrorCause::Rejected { rejection, .. } => {
                 return Some(rejection.reason_for_log(&self.message));
             }
-            Failure::Client { details, .. } | Failure::Operator { details } => &*details.message,
+            ErrorCause::Client { details, .. } | ErrorCause::Operator { details } => {
+                &*details.message
+            }
             // Text behind a colon may come from the upstream.
-            Failure::Upstream { details, .. } => match &*details.message {
+            ErrorCause::Upstream { details, .. } => match &*details.message {
                 message if words::begins(message, "upstream could not") => message,
                 message => words::before(message, b":"),
             },

@@ -114,7 +114,7 @@ impl Fault {
 
 /// Contents of an error response for a client: status, body and headers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Details {
+pub struct ErrorDetails {
     /// Value of `error.type` in the response.
     pub kind: ErrorKind,
     /// HTTP status of the response, if the headers have not been sent yet.
@@ -133,16 +133,16 @@ pub struct Details {
 
 /// Cause of an error, by the party that must act.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Failure {
+enum ErrorCause {
     /// Error caused by the client. `too_many`: the request has more items of some kind than Creole
     /// reads ([`crate::model::limits`]).
-    Client { details: Details, too_many: bool },
+    Client { details: ErrorDetails, too_many: bool },
     /// Error caused by the operator, who runs this gateway.
-    Operator { details: Details },
+    Operator { details: ErrorDetails },
     /// Error caused by the upstream. `broke_off`: the response ended early, without a reason.
-    Upstream { details: Details, broke_off: bool },
+    Upstream { details: ErrorDetails, broke_off: bool },
     /// Refusal of the request by the upstream. `fault`: the party that must act.
-    Rejected { details: Details, fault: Fault, rejection: Rejection },
+    Rejected { details: ErrorDetails, fault: Fault, rejection: Rejection },
 }
 
 /// Error response of Creole.
@@ -150,9 +150,9 @@ enum Failure {
 /// The type is one pointer, because nearly all functions can return an error and nearly none does.
 /// It dereferences to the details that a client reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Error(Box<Failure>);
+pub struct Error(Box<ErrorCause>);
 
-impl Details {
+impl ErrorDetails {
     /// Creates the details for a client, with the status of the error type.
     fn new(kind: ErrorKind, message: String) -> Self {
         let status = kind.status();
@@ -178,18 +178,18 @@ impl Error {
     #[cold]
     #[inline(never)]
     fn with_message(fault: Fault, kind: ErrorKind, message: String) -> Self {
-        let details = Details::new(kind, message);
+        let details = ErrorDetails::new(kind, message);
         Self(Box::new(match fault {
-            Fault::Client => Failure::Client { details, too_many: false },
-            Fault::Operator => Failure::Operator { details },
-            Fault::Upstream => Failure::Upstream { details, broke_off: false },
+            Fault::Client => ErrorCause::Client { details, too_many: false },
+            Fault::Operator => ErrorCause::Operator { details },
+            Fault::Upstream => ErrorCause::Upstream { details, broke_off: false },
         }))
     }
 
     /// Creates the error for a request that an upstream refused.
     pub(crate) fn rejected(rejection: Rejection) -> Self {
         let (fault, details) = rejection.to_client();
-        Self(Box::new(Failure::Rejected { details, fault, rejection }))
+        Self(Box::new(ErrorCause::Rejected { details, fault, rejection }))
     }
 
     /// Creates the error for an invalid request. `message` begins with the path of the bad value,
@@ -243,8 +243,9 @@ impl Error {
     }
 
     fn broken_off(message: &str) -> Self {
-        let details = Details { status: 502, ..Details::new(ErrorKind::Api, message.to_owned()) };
-        Self(Box::new(Failure::Upstream { details, broke_off: true }))
+        let details =
+            ErrorDetails { status: 502, ..ErrorDetails::new(ErrorKind::Api, message.to_owned()) };
+        Self(Box::new(ErrorCause::Upstream { details, broke_off: true }))
     }
 
     /// Creates the error for an answer that exceeds the size limit.
@@ -281,7 +282,7 @@ impl Error {
 
     /// Returns this error, marked as caused by too many items of some kind in the request.
     pub(crate) fn with_too_many(mut self) -> Self {
-        if let Failure::Client { too_many, .. } = &mut *self.0 {
+        if let ErrorCause::Client { too_many, .. } = &mut *self.0 {
             *too_many = true;
         }
         self
@@ -291,52 +292,52 @@ impl Error {
     #[must_use]
     pub fn fault(&self) -> Fault {
         match *self.0 {
-            Failure::Client { .. } => Fault::Client,
-            Failure::Operator { .. } => Fault::Operator,
-            Failure::Upstream { .. } => Fault::Upstream,
-            Failure::Rejected { fault, .. } => fault,
+            ErrorCause::Client { .. } => Fault::Client,
+            ErrorCause::Operator { .. } => Fault::Operator,
+            ErrorCause::Upstream { .. } => Fault::Upstream,
+            ErrorCause::Rejected { fault, .. } => fault,
         }
     }
 
     /// Returns true if the request has more items of some kind than Creole reads.
     pub(crate) fn is_too_many(&self) -> bool {
-        matches!(*self.0, Failure::Client { too_many: true, .. })
+        matches!(*self.0, ErrorCause::Client { too_many: true, .. })
     }
 
     /// Returns true if the answer ended before it was complete, and the upstream gave no reason.
     pub(crate) fn is_broken_off(&self) -> bool {
-        matches!(*self.0, Failure::Upstream { broke_off: true, .. })
+        matches!(*self.0, ErrorCause::Upstream { broke_off: true, .. })
     }
 
     /// Returns the upstream's refusal, if the upstream refused the request.
     pub(crate) fn rejection(&self) -> Option<&Rejection> {
         match &*self.0 {
-            Failure::Rejected { rejection, .. } => Some(rejection),
+            ErrorCause::Rejected { rejection, .. } => Some(rejection),
             _ => None,
         }
     }
 }
 
 impl Deref for Error {
-    type Target = Details;
+    type Target = ErrorDetails;
 
-    fn deref(&self) -> &Details {
+    fn deref(&self) -> &ErrorDetails {
         match &*self.0 {
-            Failure::Client { details, .. }
-            | Failure::Operator { details }
-            | Failure::Upstream { details, .. }
-            | Failure::Rejected { details, .. } => details,
+            ErrorCause::Client { details, .. }
+            | ErrorCause::Operator { details }
+            | ErrorCause::Upstream { details, .. }
+            | ErrorCause::Rejected { details, .. } => details,
         }
     }
 }
 
 impl DerefMut for Error {
-    fn deref_mut(&mut self) -> &mut Details {
+    fn deref_mut(&mut self) -> &mut ErrorDetails {
         match &mut *self.0 {
-            Failure::Client { details, .. }
-            | Failure::Operator { details }
-            | Failure::Upstream { details, .. }
-            | Failure::Rejected { details, .. } => details,
+            ErrorCause::Client { details, .. }
+            | ErrorCause::Operator { details }
+            | ErrorCause::Upstream { details, .. }
+            | ErrorCause::Rejected { details, .. } => details,
         }
     }
 }

@@ -4,7 +4,7 @@
 //! leaves out, and what later requests leave out. [`Rejection::to_client`] makes the client's error
 //! from it.
 
-use super::{Details, ErrorKind, Fault};
+use super::{ErrorDetails, ErrorKind, Fault};
 use crate::StopReason;
 use crate::text::words;
 
@@ -223,7 +223,7 @@ impl WrongAddress {
 impl Rejection {
     /// Returns the party at fault and the client's error details. This is the only mapping from
     /// reasons and upstream status to the client's status, type and message.
-    pub(super) fn to_client(&self) -> (Fault, Details) {
+    pub(super) fn to_client(&self) -> (Fault, ErrorDetails) {
         let decided = self.reasons.iter().find_map(|reason| self.by_reason(reason));
         let (fault, mut details) = decided.unwrap_or_else(|| {
             let (kind, status) = of_status(self.status);
@@ -232,8 +232,8 @@ impl Rejection {
             let waits = matches!(kind, ErrorKind::RateLimit | ErrorKind::Overloaded);
             let (code, retry_after) =
                 (self.code.clone().map(Into::into), self.retry_after.filter(|_| waits));
-            let details = Details::new(kind, self.words());
-            (self.fault(kind), Details { status, code, should_retry, retry_after, ..details })
+            let details = ErrorDetails::new(kind, self.words());
+            (self.fault(kind), ErrorDetails { status, code, should_retry, retry_after, ..details })
         });
         cut(&mut details.message);
         (fault, details)
@@ -241,12 +241,12 @@ impl Rejection {
 
     /// Returns the party at fault and the details, if this reason decides them regardless of the
     /// status.
-    fn by_reason(&self, reason: &Reason) -> Option<(Fault, Details)> {
+    fn by_reason(&self, reason: &Reason) -> Option<(Fault, ErrorDetails)> {
         let final_error = |fault, kind: ErrorKind, message| {
-            (fault, Details { should_retry: Some(false), ..Details::new(kind, message) })
+            (fault, ErrorDetails { should_retry: Some(false), ..ErrorDetails::new(kind, message) })
         };
         let bad_request =
-            |message| (Fault::Client, Details::new(ErrorKind::InvalidRequest, message));
+            |message| (Fault::Client, ErrorDetails::new(ErrorKind::InvalidRequest, message));
         Some(match reason {
             // A bad key of the gateway is not the client's fault, and the upstream's message may
             // show the key.
@@ -269,7 +269,7 @@ impl Rejection {
             Reason::WrongAddress(wrong) => {
                 let message = wrong.words(&self.words());
                 let (fault, details) = final_error(Fault::Operator, ErrorKind::Api, message);
-                (fault, Details { status: 502, ..details })
+                (fault, ErrorDetails { status: 502, ..details })
             }
             Reason::ContextTooLong(limit) => bad_request(self.behind(&limit.words())),
             Reason::AnswerTooLong { wanted, most, model } => bad_request(

@@ -7,7 +7,7 @@ use super::models::LIST_TIMEOUT_MS;
 use super::retry::Refusal;
 use super::round::{Round, RoundRequest};
 use super::seam::{Call, CallId, To, request_too_large};
-use super::state::Due;
+use super::state::DueCall;
 use super::{Exchange, Path, Pings};
 use crate::Millis;
 use crate::config::Protocol;
@@ -28,11 +28,13 @@ impl Exchange {
         }
         let mut body = std::mem::take(&mut self.client.body);
         let call = match due {
-            Due::First | Due::Ask => self.first_call(&mut body, now).unwrap_or_else(|error| {
-                self.refuse(&error);
-                None
-            }),
-            Due::Again(refusal) => self.next_call(*refusal, &body, now),
+            DueCall::First | DueCall::Ask => {
+                self.first_call(&mut body, now).unwrap_or_else(|error| {
+                    self.refuse(&error);
+                    None
+                })
+            }
+            DueCall::Again(refusal) => self.next_call(*refusal, &body, now),
         };
         if self.steps.is_before() || call.is_some() && self.may_call_again() {
             self.client.body = body;

@@ -54,17 +54,17 @@ pub(super) struct Conversations(Vec<Conversation>);
 #[derive(Debug)]
 struct Conversation {
     id: ConversationId,
-    changes: Vec<Known>,
+    changes: Vec<KnownChange>,
     /// Refusal for which the conversation's next request chooses the change.
     pending: Option<Box<Rejection>>,
     /// Refusals after which the client was asked to send the conversation again.
-    asked: Vec<Asked>,
+    asked: Vec<AskedUpstream>,
     until: Millis,
 }
 
 /// Change that was made in a conversation, and whether the change helped.
 #[derive(Clone, Debug)]
-pub(super) struct Known {
+pub(super) struct KnownChange {
     pub(super) change: Refused,
     /// Hash of the error text that asked for the change.
     pub(super) words: u64,
@@ -74,7 +74,7 @@ pub(super) struct Known {
 }
 
 #[derive(Debug)]
-struct Asked {
+struct AskedUpstream {
     words: u64,
     by_name: bool,
     until: Millis,
@@ -98,7 +98,7 @@ impl Conversations {
         &mut self,
         id: ConversationId,
         now: Millis,
-    ) -> (Vec<Known>, Option<Box<Rejection>>) {
+    ) -> (Vec<KnownChange>, Option<Box<Rejection>>) {
         self.0.retain(|one| now < one.until);
         let Some(one) = self.0.iter_mut().find(|one| one.id == id) else {
             return Default::default();
@@ -125,7 +125,7 @@ impl Conversations {
                 && !one.asked.iter().any(|asked| asked.words == words);
             if may_ask {
                 let until = now.saturating_add(REMEMBERED_MS);
-                one.asked.push(Asked { words, by_name, until });
+                one.asked.push(AskedUpstream { words, by_name, until });
                 one.pending = Some(Box::new(rejection));
             }
             may_ask
@@ -153,7 +153,7 @@ impl Conversations {
                 one.changes.remove(0);
             }
             let (change, words) = (change.clone(), *words);
-            one.changes.push(Known { change, words, is_useless: false, until });
+            one.changes.push(KnownChange { change, words, is_useless: false, until });
         });
     }
 

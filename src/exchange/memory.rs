@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::Exchange;
-use super::conversations::{ConversationId, Conversations, Known, Lasts, words_of};
+use super::conversations::{ConversationId, Conversations, KnownChange, Lasts, words_of};
 use super::round::RoundRequest;
 use crate::Millis;
 use crate::error::{Reason, Rejection};
@@ -163,7 +163,7 @@ impl Exchange {
             return sent;
         };
         let (known, pending) = refusals.lock().conversations.of(id, now);
-        for Known { change, words, is_useless, .. } in known {
+        for KnownChange { change, words, is_useless, .. } in known {
             if is_useless {
                 remembered.push(change);
             } else if !is_of_new_file(&change, &sent.context)

@@ -3,7 +3,7 @@
 use super::ask::Ask;
 use super::round::Round;
 use super::seam::{CallId, Cancel, End, Failure};
-use super::watchdog::Due;
+use super::watchdog::DueAction;
 use super::{Exchange, base};
 use crate::Millis;
 use crate::answer::Ending;
@@ -239,20 +239,20 @@ impl Exchange {
             return;
         }
         let mut due = self.watchdog.due(now);
-        if due == Due::End && self.state.round().is_some_and(|round| round.lacks_end()) {
+        if due == DueAction::End && self.state.round().is_some_and(|round| round.lacks_end()) {
             self.watchdog.ending(Ending::Open, now);
             due = self.watchdog.due(now);
         }
         match due {
-            Due::Nothing => {}
-            Due::Ping if self.may_ping_unasked() => self.ping(now),
-            Due::Ping => self.watchdog.sent(now),
-            Due::End => {
+            DueAction::Nothing => {}
+            DueAction::Ping if self.may_ping_unasked() => self.ping(now),
+            DueAction::Ping => self.watchdog.sent(now),
+            DueAction::End => {
                 if let Some(id) = self.open_call() {
                     self.end_early(id, now);
                 }
             }
-            Due::Stalled(reason) => self.give_up(reason, now),
+            DueAction::Stalled(reason) => self.give_up(reason, now),
         }
     }
 

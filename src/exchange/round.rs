@@ -50,12 +50,12 @@ pub(super) struct Round {
     /// True if the client's message begins with the upstream's first choice, even if the choice is
     /// empty.
     begins_early: bool,
-    progress: Progress,
+    progress: RoundProgress,
 }
 
 /// Progress of the upstream's response to a call for the client's answer.
 #[derive(Debug)]
-enum Progress {
+enum RoundProgress {
     /// State: the request was sent, and no response head has arrived.
     Sent(Box<RequestContext>),
     /// State: the upstream returned an error status, and the error body is being collected.
@@ -81,7 +81,7 @@ impl Round {
         context: Box<RequestContext>,
     ) -> Self {
         let begins_early = pings == Pings::AfterHead;
-        Self { id, config, protocol, ids, begins_early, progress: Progress::Sent(context) }
+        Self { id, config, protocol, ids, begins_early, progress: RoundProgress::Sent(context) }
     }
 
     pub(super) fn id(&self) -> CallId {
@@ -93,24 +93,24 @@ impl Round {
     }
 
     pub(super) fn awaits_head(&self) -> bool {
-        matches!(self.progress, Progress::Sent(_))
+        matches!(self.progress, RoundProgress::Sent(_))
     }
 
     /// Returns the answer for the client while the answer is translated.
     pub(super) fn answer(&self) -> Option<&Answer> {
         match &self.progress {
-            Progress::Undecided { answer, .. }
-            | Progress::Whole { answer, .. }
-            | Progress::Events { answer } => Some(answer),
+            RoundProgress::Undecided { answer, .. }
+            | RoundProgress::Whole { answer, .. }
+            | RoundProgress::Events { answer } => Some(answer),
             _ => None,
         }
     }
 
     pub(super) fn answer_mut(&mut self) -> Option<&mut Answer> {
         match &mut self.progress {
-            Progress::Undecided { answer, .. }
-            | Progress::Whole { answer, .. }
-            | Progress::Events { answer } => Some(answer),
+            RoundProgress::Undecided { answer, .. }
+            | RoundProgress::Whole { answer, .. }
+            | RoundProgress::Events { answer } => Some(answer),
             _ => None,
         }
     }
@@ -118,31 +118,31 @@ impl Round {
     /// Returns the context of the request, unless the upstream refused the request.
     pub(super) fn context(&self) -> Option<&RequestContext> {
         match &self.progress {
-            Progress::Sent(context) => Some(context),
+            RoundProgress::Sent(context) => Some(context),
             _ => self.answer().map(Answer::context),
         }
     }
 
     /// Returns the answer, if the upstream's body is a stream of events or was read completely.
     pub(super) fn events(&self) -> Option<&Answer> {
-        let Progress::Events { answer } = &self.progress else { return None };
+        let RoundProgress::Events { answer } = &self.progress else { return None };
         Some(answer)
     }
 
     /// Returns true while a body that is one JSON text is collected.
     pub(super) fn is_collecting(&self) -> bool {
-        matches!(self.progress, Progress::Whole { .. })
+        matches!(self.progress, RoundProgress::Whole { .. })
     }
 
     /// Returns true if the JSON text collected up to now is still incomplete.
     pub(super) fn lacks_end(&self) -> bool {
-        matches!(&self.progress, Progress::Whole { answer, body, .. } if !answer.is_whole(body))
+        matches!(&self.progress, RoundProgress::Whole { answer, body, .. } if !answer.is_whole(body))
     }
 
     /// Returns the HTTP status with which the upstream refused the request.
     pub(super) fn refusal_status(&self) -> Option<u16> {
         match self.progress {
-            Progress::Refused { status, .. } => Some(status),
+            RoundProgress::Refused { status, .. } => Some(status),
             _ => None,
         }
     }
@@ -150,8 +150,8 @@ impl Round {
     /// Returns the context of a request to which the upstream returned only an error.
     pub(super) fn refused_context(&self) -> Option<&RequestContext> {
         match &self.progress {
-            Progress::Refused { context, .. } => Some(context),
-            Progress::Events { answer } if !answer.has_started() => Some(answer.context()),
+            RoundProgress::Refused { context, .. } => Some(context),
+            RoundProgress::Events { answer } if !answer.has_started() => Some(answer.context()),
             _ => None,
         }
     }
@@ -159,11 +159,11 @@ impl Round {
     /// Returns the number of bytes of the upstream's body that are kept in memory.
     pub(super) fn held_bytes(&self) -> usize {
         match &self.progress {
-            Progress::Refused { body, .. }
-            | Progress::Undecided { seen: body, .. }
-            | Progress::Whole { body, .. } => body.len(),
-            Progress::Events { answer } => answer.held_bytes(),
-            Progress::Sent(_) | Progress::Over => 0,
+            RoundProgress::Refused { body, .. }
+            | RoundProgress::Undecided { seen: body, .. }
+            | RoundProgress::Whole { body, .. } => body.len(),
+            RoundProgress::Events { answer } => answer.held_bytes(),
+            RoundProgress::Sent(_) | RoundProgress::Over => 0,
         }
     }
 
@@ -171,11 +171,11 @@ impl Round {
     /// content must follow.
     pub(super) fn heard(&self) -> Option<(u64, u64, Ending)> {
         match &self.progress {
-            Progress::Events { answer } => {
+            RoundProgress::Events { answer } => {
                 Some((answer.report().progress, answer.spoken(), answer.ending()))
             }
             // Every byte of a body that is one JSON text counts as content.
-            Progress::Whole { body, ending, .. } => {
+            RoundProgress::Whole { body, ending, .. } => {
                 let size = body.len() as u64;
                 Some((size, size, *ending))
             }
@@ -185,8 +185,8 @@ impl Round {
 
     /// Handles the head of the upstream's response.
     pub(super) fn handle_head(&mut self, status: u16, headers: &[Header], warnings: &mut Warnings) {
-        let context = match mem::replace(&mut self.progress, Progress::Over) {
-            Progress::Sent(context) => context,
+        let context = match mem::replace(&mut self.progress, RoundProgress::Over) {
+            RoundProgress::Sent(context) => context,
             other => {
                 self.progress = other;
                 return;
@@ -198,29 +198,29 @@ impl Round {
             let status = if status < 400 { 502 } else { status };
             let message = ENCODING_UNREADABLE;
             let body = format!("{{\"error\":{{\"message\":\"{message}\"}}}}").into_bytes();
-            Progress::Refused { context, status, body }
+            RoundProgress::Refused { context, status, body }
         } else if (200..300).contains(&status) {
             let mut answer = self.new_answer(context);
             if self.begins_early {
                 answer.begin_early();
             }
-            Progress::Undecided { answer, seen: Vec::new() }
+            RoundProgress::Undecided { answer, seen: Vec::new() }
         } else {
-            Progress::Refused { context, status, body: Vec::new() }
+            RoundProgress::Refused { context, status, body: Vec::new() }
         };
     }
 
     /// Handles a piece of the upstream's body, and appends the bytes for the client to `out`.
     pub(super) fn handle_piece(&mut self, piece: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
         match &mut self.progress {
-            Progress::Events { answer } => answer.handle_piece(piece, out),
-            Progress::Whole { body, ending, .. } => {
+            RoundProgress::Events { answer } => answer.handle_piece(piece, out),
+            RoundProgress::Whole { body, ending, .. } => {
                 *ending = ending_of(piece).unwrap_or(*ending);
                 body.extend_from_slice(piece);
                 let size = body.len();
                 self.check_size(size)
             }
-            Progress::Undecided { seen, .. } => {
+            RoundProgress::Undecided { seen, .. } => {
                 let known = seen.len();
                 seen.extend_from_slice(piece);
                 // White space can go on for long, so known white space is not scanned again.
@@ -235,37 +235,37 @@ impl Round {
                     None => self.check_size(size),
                 }
             }
-            Progress::Refused { body, .. } => {
+            RoundProgress::Refused { body, .. } => {
                 body.extend_from_slice(piece);
                 Ok(())
             }
-            Progress::Sent(_) | Progress::Over => Ok(()),
+            RoundProgress::Sent(_) | RoundProgress::Over => Ok(()),
         }
     }
 
     /// Chooses the body's format by the first byte. Content types lie: servers send streams as
     /// text/plain, and errors and whole answers as text/event-stream.
     fn decide(&mut self, first: u8, out: &mut Vec<u8>) -> Result<(), Error> {
-        let Progress::Undecided { mut answer, seen } =
-            mem::replace(&mut self.progress, Progress::Over)
+        let RoundProgress::Undecided { mut answer, seen } =
+            mem::replace(&mut self.progress, RoundProgress::Over)
         else {
             return Ok(());
         };
         if is_whole(first) {
             let size = seen.len();
             let ending = ending_of(&seen).unwrap_or(Ending::Open);
-            self.progress = Progress::Whole { answer, body: seen, ending };
+            self.progress = RoundProgress::Whole { answer, body: seen, ending };
             return self.check_size(size);
         }
         let result = answer.handle_piece(&seen, out);
-        self.progress = Progress::Events { answer };
+        self.progress = RoundProgress::Events { answer };
         result
     }
 
     /// Returns the maximum number of further body bytes to read. The beginning of an error body is
     /// enough.
     pub(super) fn bytes_left(&self) -> usize {
-        let Progress::Refused { body, .. } = &self.progress else { return usize::MAX };
+        let RoundProgress::Refused { body, .. } = &self.progress else { return usize::MAX };
         debug_assert!(body.len() <= ERROR_BODY_BYTES_MAX, "a piece was not cut at the limit");
         ERROR_BODY_BYTES_MAX.saturating_sub(body.len())
     }
@@ -284,37 +284,37 @@ impl Round {
         end: End,
         out: &mut Vec<u8>,
     ) -> (Result<(), Error>, Option<Cause>) {
-        match mem::replace(&mut self.progress, Progress::Over) {
-            Progress::Sent(_) => {
+        match mem::replace(&mut self.progress, RoundProgress::Over) {
+            RoundProgress::Sent(_) => {
                 (Err(unreachable_upstream(&Unreachable::Closed)), Some(Cause::Unreachable))
             }
-            Progress::Over => (Ok(()), None),
-            Progress::Refused { context, status, body } => {
+            RoundProgress::Over => (Ok(()), None),
+            RoundProgress::Refused { context, status, body } => {
                 (self.read_refusal(context, status, &body, out), Some(Cause::UpstreamRefused))
             }
-            Progress::Undecided { mut answer, seen } => {
+            RoundProgress::Undecided { mut answer, seen } => {
                 let result = match end {
                     End::Complete if first_of_body(&seen).is_none() => Err(Error::answer_empty()),
                     _ => answer.handle_end(out),
                 };
-                self.progress = Progress::Events { answer };
+                self.progress = RoundProgress::Events { answer };
                 (result, Some(Cause::UpstreamBrokeOff))
             }
-            Progress::Whole { mut answer, body, .. } => {
+            RoundProgress::Whole { mut answer, body, .. } => {
                 let result = if end == End::Complete || answer.is_whole(&body) {
                     answer.handle_whole(&body, out)
                 } else {
                     answer.handle_end(out)
                 };
-                self.progress = Progress::Events { answer };
+                self.progress = RoundProgress::Events { answer };
                 (result, (end == End::Aborted).then_some(Cause::UpstreamBrokeOff))
             }
-            Progress::Events { mut answer } => {
+            RoundProgress::Events { mut answer } => {
                 if end == End::Aborted {
                     answer.break_off();
                 }
                 let result = answer.handle_end(out);
-                self.progress = Progress::Events { answer };
+                self.progress = RoundProgress::Events { answer };
                 (result, Some(Cause::UpstreamBrokeOff))
             }
         }
@@ -331,14 +331,14 @@ impl Round {
     ) -> Result<(), Error> {
         let error = upstream_error::from_upstream(status, body, &context);
         let Some(stop_reason) = upstream_error::stop_reason(status, &error) else {
-            self.progress = Progress::Refused { context, status, body: Vec::new() };
+            self.progress = RoundProgress::Refused { context, status, body: Vec::new() };
             return Err(error);
         };
         // The upstream did not count the prompt's tokens.
         context.input_tokens = 0;
         let mut answer = self.new_answer(context);
         answer.write_own("", stop_reason, out);
-        self.progress = Progress::Events { answer };
+        self.progress = RoundProgress::Events { answer };
         Ok(())
     }
 }

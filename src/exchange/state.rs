@@ -39,7 +39,7 @@ enum Phase {
 }
 
 /// Kind of upstream call that the host has to make next.
-pub(super) enum Due {
+pub(super) enum DueCall {
     /// First call of the upstream for the client's request.
     First,
     /// Retry without the part that the upstream refused.
@@ -132,13 +132,13 @@ impl State {
     }
 
     /// Takes the call that is due out of the phase.
-    pub(super) fn take_due(&mut self) -> Option<Due> {
+    pub(super) fn take_due(&mut self) -> Option<DueCall> {
         if let Phase::Asking { is_due, .. } = &mut self.phase {
-            return std::mem::take(is_due).then_some(Due::Ask);
+            return std::mem::take(is_due).then_some(DueCall::Ask);
         }
         match std::mem::replace(&mut self.phase, Phase::Taken) {
-            Phase::Due(None) => Some(Due::First),
-            Phase::Due(Some(refusal)) => Some(Due::Again(refusal)),
+            Phase::Due(None) => Some(DueCall::First),
+            Phase::Due(Some(refusal)) => Some(DueCall::Again(refusal)),
             other => {
                 self.phase = other;
                 None

@@ -22,7 +22,7 @@ const CUT_MS: u64 = 200;
 
 /// Action that is due after a silence: a ping, or the end of the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Due {
+pub(crate) enum DueAction {
     /// No action is due yet, because no timeout has expired.
     Nothing,
     /// Ping for the client, because nothing was sent for `ping_interval_ms`.
@@ -179,12 +179,12 @@ impl Watchdog {
     /// Returns the action that is due at time `now`: a ping, the end of the answer, or a timeout
     /// error.
     #[must_use]
-    pub(crate) fn due(&self, now: Millis) -> Due {
+    pub(crate) fn due(&self, now: Millis) -> DueAction {
         if self.end_at().is_some_and(|at| now >= at) {
-            return Due::End;
+            return DueAction::End;
         }
         if now >= self.give_up_at() {
-            return Due::Stalled(match self.awaited {
+            return DueAction::Stalled(match self.awaited {
                 Awaited::Head | Awaited::Whole => "Upstream did not answer in time.",
                 Awaited::First | Awaited::More if now >= self.silent_at() => {
                     "Upstream stopped sending."
@@ -192,7 +192,7 @@ impl Watchdog {
                 Awaited::First | Awaited::More => "Upstream sends signs of life, but no content.",
             });
         }
-        if self.ping_is_due(now) { Due::Ping } else { Due::Nothing }
+        if self.ping_is_due(now) { DueAction::Ping } else { DueAction::Nothing }
     }
 
     /// Returns the time at which the next action, such as a ping or a timeout, is due.

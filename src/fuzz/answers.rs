@@ -24,7 +24,7 @@ pub fn sse(data: &[u8]) {
 fn decode(data: &[u8], size: usize) -> (Vec<String>, bool) {
     let mut decoder = sse::Decoder::new(BYTES_MAX);
     let mut events = Vec::new();
-    let show = |event: sse::Event<'_>| format!("{:?}: {}", event.called, event.data);
+    let show = |event: sse::SseEvent<'_>| format!("{:?}: {}", event.called, event.data);
     for mut piece in data.chunks(size) {
         loop {
             match decoder.next(&mut piece) {

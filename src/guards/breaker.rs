@@ -89,7 +89,7 @@ impl fmt::Display for Stuck<'_> {
 
 /// Position of a tool result that gets a note for the model, and the reason for the note.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Note<'a> {
+pub(crate) struct NotePosition<'a> {
     /// Index of the turn that holds the result.
     pub turn: usize,
     /// Index of the result among the results of its turn.
@@ -100,9 +100,9 @@ pub(crate) struct Note<'a> {
 
 /// Findings of the circuit breaker in a history.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Verdict<'a> {
+pub(crate) struct BreakerFindings<'a> {
     /// Notes for tool results, from the failure number `failures_max` on.
-    pub notes: Vec<Note<'a>>,
+    pub notes: Vec<NotePosition<'a>>,
     /// Tools that are stuck at the end of the history and reach `failures_max`.
     pub stuck: Vec<Stuck<'a>>,
 }
@@ -111,17 +111,17 @@ pub(crate) struct Verdict<'a> {
 /// are repetitions, counting starts at the last message of a person or news of a task.
 const SEARCHES_MAX: usize = 8;
 
-type Tool<'a> = (Cow<'a, str>, Option<Cow<'a, str>>);
+type ToolOfCall<'a> = (Cow<'a, str>, Option<Cow<'a, str>>);
 
 /// Count of turns with a failure or a repetition, and the index of the turn counted last.
 #[derive(Clone, Copy, Default)]
-struct Count {
+struct TurnCount {
     count: u32,
     weight: u32,
     turn: usize,
 }
 
-impl Count {
+impl TurnCount {
     fn add(&mut self, turn: usize, waits: bool) {
         if self.count == 0 || self.turn != turn {
             let weight = self.weight.saturating_add(if waits { 1 } else { WAITING });
@@ -133,8 +133,8 @@ impl Count {
 /// Failures of one tool since the last reset.
 #[derive(Default)]
 struct Failures {
-    all: Count,
-    news: Count,
+    all: TurnCount,
+    news: TurnCount,
     /// True if the input of the last failed call had all required members.
     is_complete: bool,
     /// Hashes of the failed calls and of their results.
@@ -160,7 +160,7 @@ pub(crate) fn inspect<'a>(
     turns: &[Turn<'a>],
     failures_max: u32,
     mut is_complete: impl FnMut(&ToolUse<'a>) -> bool,
-) -> Verdict<'a> {
+) -> BreakerFindings<'a> {
     let from = last_reset(turns, &mut is_complete);
     count(turns, from, failures_max, &mut is_complete)
 }
@@ -177,16 +177,16 @@ enum Start {
 
 /// Counts of failures and repetitions since all counts were last 0.
 #[derive(Default)]
-struct Counts<'t, 'a> {
+struct BreakerCounts<'t, 'a> {
     /// Tools that failed, with their failures.
-    failing: Names<'static, (Tool<'a>, Failures)>,
+    failing: Names<'static, (ToolOfCall<'a>, Failures)>,
     /// Successful calls, by the hash of call and result.
-    done: Names<'static, Option<(&'t ToolUse<'a>, Count)>>,
+    done: Names<'static, Option<(&'t ToolUse<'a>, TurnCount)>>,
     /// Index of the last turn with a call that waited.
     waited: Option<usize>,
 }
 
-impl<'t, 'a> Counts<'t, 'a> {
+impl<'t, 'a> BreakerCounts<'t, 'a> {
     /// Counts a call that failed in a turn, and returns the state of its tool.
     fn failed(
         &mut self,
@@ -202,7 +202,7 @@ impl<'t, 'a> Counts<'t, 'a> {
         let made = format!("{:016x}", of_call(pair.call));
         let given = format!("={:016x}", of_result(pair.result));
         let is_complete = is_complete(pair.call);
-        let (mut all, mut news) = (Count::default(), 0);
+        let (mut all, mut news) = (TurnCount::default(), 0);
         self.failing.update(key, |(name, failures)| {
             let is_later = failures.all.count > 0 && failures.all.turn != turn;
             let is_new = failures.known.add(made) | failures.known.add(given);
@@ -218,10 +218,10 @@ impl<'t, 'a> Counts<'t, 'a> {
     }
 
     /// Counts a call that succeeded, and returns the count of calls with the same input and result.
-    fn succeeded(&mut self, pair: &Pair<'t, 'a>, key: &str, turn: usize) -> Count {
-        let mut times = Count::default();
+    fn succeeded(&mut self, pair: &Pair<'t, 'a>, key: &str, turn: usize) -> TurnCount {
+        let mut times = TurnCount::default();
         self.done.update(key.to_owned(), |known| {
-            let (_, count) = known.get_or_insert((pair.call, Count::default()));
+            let (_, count) = known.get_or_insert((pair.call, TurnCount::default()));
             let since = (count.count > 0).then_some(count.turn);
             count.add(turn, pair.waited || self.waited > since);
             times = *count;
@@ -245,13 +245,18 @@ impl<'t, 'a> Counts<'t, 'a> {
     }
 }
 
-fn failing((name, toolset): Tool<'_>, all: Count, news: u32, is_complete: bool) -> Stuck<'_> {
-    let Count { count, weight, .. } = all;
+fn failing(
+    (name, toolset): ToolOfCall<'_>,
+    all: TurnCount,
+    news: u32,
+    is_complete: bool,
+) -> Stuck<'_> {
+    let TurnCount { count, weight, .. } = all;
     Stuck { name, toolset, why: Why::Failing, count, news, is_complete, weight }
 }
 
-fn repeating<'a>(call: &ToolUse<'a>, all: Count) -> Stuck<'a> {
-    let ((name, toolset), Count { count, weight, .. }) = (name(call), all);
+fn repeating<'a>(call: &ToolUse<'a>, all: TurnCount) -> Stuck<'a> {
+    let ((name, toolset), TurnCount { count, weight, .. }) = (name(call), all);
     Stuck { name, toolset, why: Why::Repeating, count, news: 0, is_complete: true, weight }
 }
 
@@ -261,9 +266,9 @@ fn count<'a>(
     start: Start,
     failures_max: u32,
     is_complete: &mut impl FnMut(&ToolUse<'a>) -> bool,
-) -> Verdict<'a> {
+) -> BreakerFindings<'a> {
     let mut notes = Vec::new();
-    let mut counts = Counts::default();
+    let mut counts = BreakerCounts::default();
     let mut known = NameSet::default();
     let mut pairs = Vec::new();
     let (Start::News(from) | Start::New(from)) = start;
@@ -284,7 +289,7 @@ fn count<'a>(
             }
         }
         if is_new {
-            counts = Counts::default();
+            counts = BreakerCounts::default();
             notes.clear();
         }
         if pairs.iter().any(|pair| pair.waited) {
@@ -294,16 +299,16 @@ fn count<'a>(
             let stuck = match &pair.succeeded_as {
                 None => counts.failed(pair, turn, is_complete),
                 Some(key) => match counts.succeeded(pair, key, turn) {
-                    Count { count, .. } if count < failures_max => continue,
+                    TurnCount { count, .. } if count < failures_max => continue,
                     count => repeating(pair.call, count),
                 },
             };
             if stuck.reaches(failures_max) {
-                notes.push(Note { turn: answering, result: pair.at, stuck });
+                notes.push(NotePosition { turn: answering, result: pair.at, stuck });
             }
         }
     }
-    Verdict { notes, stuck: counts.stuck(failures_max) }
+    BreakerFindings { notes, stuck: counts.stuck(failures_max) }
 }
 
 /// Finds the last turn before which all counts are certainly 0. This is nearly always the last turn
@@ -350,7 +355,7 @@ fn was_known(earlier: &[Turn<'_>], pair: &Pair<'_, '_>) -> bool {
     false
 }
 
-fn name<'a>(call: &ToolUse<'a>) -> Tool<'a> {
+fn name<'a>(call: &ToolUse<'a>) -> ToolOfCall<'a> {
     (call.name.decode(), call.toolset.map(|toolset| toolset.decode()))
 }
 

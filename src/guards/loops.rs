@@ -7,12 +7,12 @@
 use crate::carry::tool_id::Outgoing;
 use crate::config::{BreakerAction, Guards, ToolTurnsAction};
 use crate::error::Error;
-use crate::guards::breaker::{self, Stuck, Verdict, Why};
+use crate::guards::breaker::{self, BreakerFindings, Stuck, Why};
 use crate::guards::person;
 use crate::history::rebuild;
 use crate::json::{Reader, quote};
 use crate::json_schema::input as tool_schema;
-use crate::json_schema::input::Budget;
+use crate::json_schema::input::ValidationBudget;
 use crate::model::request_context::Withheld;
 use crate::model::turn::{Turn, calls};
 use crate::model::{Block, Text, ToolUse};
@@ -74,7 +74,7 @@ impl Guarded {
         }
         if breaks && guarded.end.is_none() {
             let failures_max = settings.breaker.failures_max;
-            let mut budget = Budget::default();
+            let mut budget = ValidationBudget::default();
             let is_complete = |call: &ToolUse<'_>| is_complete(call, tools, &mut budget);
             let verdict = breaker::inspect(turns, failures_max, is_complete);
             guarded.act_on(&verdict, tools, settings, warnings)?;
@@ -135,7 +135,7 @@ impl Guarded {
     }
 
     /// Writes the notes for tool results.
-    fn write_notes(&mut self, notes: &[breaker::Note<'_>], tools: &ToolSet<'_>) {
+    fn write_notes(&mut self, notes: &[breaker::NotePosition<'_>], tools: &ToolSet<'_>) {
         // The list is made once for each tool, because there can be as many notes as results.
         let mut known: Names<'_, String> = Names::default();
         for note in notes {
@@ -154,7 +154,7 @@ impl Guarded {
 
     fn act_on(
         &mut self,
-        verdict: &Verdict<'_>,
+        verdict: &BreakerFindings<'_>,
         tools: &mut ToolSet<'_>,
         settings: &Guards,
         warnings: &mut Warnings,
@@ -264,7 +264,7 @@ pub(crate) fn without_refused<'a>(
 }
 
 /// Returns true if the input of a call has all required members of the tool's schema.
-fn is_complete(call: &ToolUse<'_>, tools: &ToolSet<'_>, budget: &mut Budget) -> bool {
+fn is_complete(call: &ToolUse<'_>, tools: &ToolSet<'_>, budget: &mut ValidationBudget) -> bool {
     let schema = tools.schema_of(&call.name.decode()).filter(|_| call.toolset.is_none());
     schema.is_none_or(|schema| tool_schema::has_required(schema, &call.input, budget))
 }

@@ -8,7 +8,7 @@
 use super::claude_code::without_reminders;
 use crate::json::{Error, Reader, Str, ValueKind};
 use crate::model::{
-    Block, Document, DocumentSource, ImageSource, SearchResult, ToolResult, ToolUse,
+    Block, DocumentBlock, DocumentSource, ImageSource, SearchResult, ToolResult, ToolUse,
 };
 use crate::text::hash::{self, bytes, mix, text};
 use crate::text::words;
@@ -29,7 +29,7 @@ const OF_COMMANDS: [&str; 3] = ["summary", "explanation", "goal"];
 
 /// Facts about a call and its input that decide which members are comments.
 #[derive(Clone, Copy)]
-struct Input<'a> {
+struct ComparedInput<'a> {
     /// Id of the tool call.
     id: Str<'a>,
     /// True if the call's tool runs shell commands.
@@ -40,7 +40,7 @@ struct Input<'a> {
     has_risk: bool,
 }
 
-impl Input<'_> {
+impl ComparedInput<'_> {
     /// Returns true if the member is only a comment on the call.
     fn only_describes_call(self, key: Str<'_>) -> bool {
         let is_one_of = |keys: &[&str]| keys.iter().any(|known| key == *known);
@@ -57,7 +57,7 @@ pub(crate) fn of_call(call: &ToolUse<'_>) -> u64 {
     let is_shell = words::has_any(&call.name.decode().to_ascii_lowercase(), &SHELLS);
     let has_command = is_shell && words::has(&call.input, "\"command\"");
     let has_risk = words::has_any(&call.input, &RISKS);
-    let input = Input { id: call.id, is_shell, has_command, has_risk };
+    let input = ComparedInput { id: call.id, is_shell, has_command, has_risk };
     let input = input_value(&mut reader, input);
     let input = input.unwrap_or_else(|_| bytes(5, call.input.as_bytes()));
     let toolset = call.toolset.map_or(0, text);
@@ -86,12 +86,12 @@ impl<'t, 'a> KnownCall<'t, 'a> {
 }
 
 /// Returns the hash of an input, without comments and without the call's id.
-fn input_value(reader: &mut Reader<'_>, input: Input<'_>) -> Result<u64, Error> {
+fn input_value(reader: &mut Reader<'_>, input: ComparedInput<'_>) -> Result<u64, Error> {
     if reader.kind()? != ValueKind::Object {
         return hash::value(reader);
     }
     reader.begin_object()?;
-    let mut members = hash::Members::default();
+    let mut members = hash::MembersHash::default();
     while let Some(key) = reader.next_key()? {
         if input.only_describes_call(key) {
             reader.skip()?;
@@ -226,7 +226,7 @@ fn of_block(block: &Block<'_>) -> u64 {
             ImageSource::File => 12,
         },
         Block::Document(document) => {
-            let Document { source, title, context, .. } = &**document;
+            let DocumentBlock { source, title, context, .. } = &**document;
             let source = match source {
                 DocumentSource::Base64 { data: inside, .. } | DocumentSource::Text(inside) => {
                     text(*inside)

@@ -13,7 +13,7 @@ use crate::model::{Block, Image, ImageSource, image_type};
 /// Byte range in a request's JSON text that is an image, or a text that may contain images. The
 /// text is decoded only when its images are read or replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct ImagePlace {
     pub(crate) range: Range<usize>,
     kind: Kind,
     /// True if the range is in a tool result that reports an error, where the Messages API allows
@@ -41,7 +41,7 @@ enum Parent {
 
 /// Returns the positions of images in users' messages, in order. Their number is limited like that
 /// of a request's blocks.
-pub(crate) fn places(body: &str, with_blocks: bool, with_texts: bool) -> Vec<Place> {
+pub(crate) fn places(body: &str, with_blocks: bool, with_texts: bool) -> Vec<ImagePlace> {
     let mut looking =
         Looking { body, with_blocks, with_texts, is_in_error: false, places: Vec::new() };
     for message in json::elements(json::member(body, "messages").unwrap_or_default()) {
@@ -62,7 +62,7 @@ struct Looking<'b> {
     with_blocks: bool,
     with_texts: bool,
     is_in_error: bool,
-    places: Vec<Place>,
+    places: Vec<ImagePlace>,
 }
 
 impl Looking<'_> {
@@ -103,7 +103,7 @@ impl Looking<'_> {
         }
         if let Some(start) = json::offset_in(self.body, part) {
             let range = start..start.saturating_add(part.len());
-            self.places.push(Place { range, kind, is_in_error: self.is_in_error });
+            self.places.push(ImagePlace { range, kind, is_in_error: self.is_in_error });
         }
     }
 }
@@ -112,7 +112,7 @@ impl Looking<'_> {
 /// `cache_control` for this position.
 pub(crate) type WriteImage<'f> = dyn FnMut(&mut Writer<'_>, &Image<'_>, Option<&str>) + 'f;
 
-impl Place {
+impl ImagePlace {
     /// Returns true if this position is a text that may contain images.
     pub(crate) fn is_text(&self) -> bool {
         self.kind != Kind::Image

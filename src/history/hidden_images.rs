@@ -205,7 +205,7 @@ fn items<'t>(reader: &mut Reader<'t>, blocks: &mut Vec<Block<'t>>) -> Result<boo
             return Ok(false);
         }
         count = count.saturating_add(1);
-        let Some(block) = Object::read(reader, None)?.and_then(Object::item) else {
+        let Some(block) = McpObject::read(reader, None)?.and_then(McpObject::item) else {
             return Ok(false);
         };
         // Strict servers refuse blank texts.
@@ -218,7 +218,7 @@ fn items<'t>(reader: &mut Reader<'t>, blocks: &mut Vec<Block<'t>>) -> Result<boo
 
 /// Reads an MCP content item, or an object with a list of items. Returns false for anything else.
 fn object<'t>(reader: &mut Reader<'t>, blocks: &mut Vec<Block<'t>>) -> Result<bool, Error> {
-    let Some(object) = Object::read(reader, Some(blocks))? else { return Ok(false) };
+    let Some(object) = McpObject::read(reader, Some(blocks))? else { return Ok(false) };
     if object.is_list {
         return Ok(object.kind.is_none() && object.data.is_none() && object.text.is_none());
     }
@@ -230,7 +230,7 @@ fn object<'t>(reader: &mut Reader<'t>, blocks: &mut Vec<Block<'t>>) -> Result<bo
 
 /// Members of an object that MCP defines.
 #[derive(Default)]
-struct Object<'t> {
+struct McpObject<'t> {
     kind: Option<Str<'t>>,
     data: Option<Str<'t>>,
     text: Option<Str<'t>>,
@@ -238,7 +238,7 @@ struct Object<'t> {
     is_list: bool,
 }
 
-impl<'t> Object<'t> {
+impl<'t> McpObject<'t> {
     /// Reads an object, and adds the blocks of its `content` to `blocks` if `content` is allowed.
     /// Returns `None` if the object has an unknown member.
     fn read(

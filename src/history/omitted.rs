@@ -2,7 +2,7 @@
 //! repeats in each request.
 
 use crate::json::Str;
-use crate::model::{Block, Document, DocumentSource, Text};
+use crate::model::{Block, DocumentBlock, DocumentSource, Text};
 use crate::observe::warning::Warnings;
 use crate::profile::{ImageParts, Profile};
 
@@ -60,6 +60,6 @@ pub(super) fn words<'a>(what: &str, words: &'static str, warnings: &mut Warnings
 }
 
 /// Returns true if a document is a PDF whose data is in the request.
-pub(super) fn is_pdf(document: &Document<'_>) -> bool {
+pub(super) fn is_pdf(document: &DocumentBlock<'_>) -> bool {
     matches!(document.source, DocumentSource::Base64 { media_type, .. } if media_type == "application/pdf")
 }

@@ -352,8 +352,7 @@ pub(crate) fn check(
     is_kept: fn(&Block<'_>) -> bool,
 ) -> Result<(), Error> {
     let mut ids = NameSet::default();
-    // Ids of the calls that the user's next blocks must answer; `caller` is the index of their
-    // message.
+    // Ids of the calls in the message `caller` that the user's next blocks must answer.
     let mut open: Vec<Cow<'_, str>> = Vec::new();
     let mut known = NameSet::default();
     let mut answered = NameSet::default();
@@ -383,7 +382,8 @@ pub(crate) fn check(
                 Block::ToolUse(call) if message.role == Role::Assistant => {
                     let id = call.id.decode();
                     if !ids.add(id.clone()) {
-                        return Err(Error::invalid(path() + ": `tool_use` ids must be unique"));
+                        let rule = "`tool_use` ids must be unique";
+                        return Err(Error::invalid(format!("{}: {rule}", path())));
                     }
                     known.add(id.clone());
                     open.push(id);

@@ -8,7 +8,7 @@ use super::omitted::{self, SHOWN_PDF_OMITTED, is_pdf};
 use super::recipient::Recipient;
 use super::refused::{NotTaken, TAGS};
 use super::server_tools as server_history;
-use super::thinking::{self, Thought};
+use super::thinking::{self, SplitThinking};
 use super::turns::Turns;
 use crate::error::Error;
 use crate::json::Str;
@@ -20,7 +20,7 @@ use crate::observe::warning::Warnings;
 use crate::profile::{ImageParts, ServerHistory};
 
 /// State of reading a request's messages into turns.
-pub(super) struct Reading<'p, 'w, 'a> {
+pub(super) struct HistoryReading<'p, 'w, 'a> {
     pub(super) recipient: Recipient<'p>,
     pub(super) warnings: &'w mut Warnings,
     pub(super) history: History<'a>,
@@ -29,7 +29,7 @@ pub(super) struct Reading<'p, 'w, 'a> {
     pub(super) begun: bool,
     /// True if a message of the assistant was read.
     pub(super) answered: bool,
-    pub(super) thought: Thought<'a>,
+    pub(super) thought: SplitThinking<'a>,
     /// True if a message of the assistant comes after the current message.
     is_answered: bool,
 }
@@ -46,14 +46,14 @@ pub(super) fn messages<'a>(
 ) -> Result<(History<'a>, Turns<'a>), Error> {
     let last_user = messages.iter().rposition(|message| message.role == Role::User);
     let last_answer = last_answer(&messages);
-    let mut reading = Reading {
+    let mut reading = HistoryReading {
         recipient,
         warnings,
         history: History::default(),
         turns: Turns::default(),
         begun: false,
         answered: false,
-        thought: Thought::default(),
+        thought: SplitThinking::default(),
         is_answered: false,
     };
     for (at, message) in messages.into_iter().enumerate() {
@@ -66,7 +66,7 @@ pub(super) fn messages<'a>(
             role => reading.message(at, role == Role::User, message.content)?,
         }
     }
-    let Reading { history, turns, .. } = reading;
+    let HistoryReading { history, turns, .. } = reading;
     Ok((history, turns))
 }
 
@@ -79,7 +79,7 @@ fn is_unreadable(block: &Block<'_>) -> bool {
     words.is_empty()
 }
 
-impl<'a> Reading<'_, '_, 'a> {
+impl<'a> HistoryReading<'_, '_, 'a> {
     /// Reads a message of the user or the assistant.
     fn message(&mut self, at: usize, of_user: bool, content: Vec<Block<'a>>) -> Result<(), Error> {
         let goes_on = !of_user && self.thought.goes_on(&content);

@@ -18,7 +18,7 @@ pub(crate) fn push_call(out: &mut Vec<u8>, name: Str<'_>, input: &str) {
 
 /// Appends the readable lines of a result, escaped for the inside of a JSON string.
 pub(crate) fn push_result(out: &mut Vec<u8>, content: &str) {
-    let mut lines = Lines { start: out.len(), out };
+    let mut lines = ServerToolLines { start: out.len(), out };
     let mut reader = Reader::of(content);
     // The content was parsed before, so it is valid JSON; nothing is lost by stopping early.
     let _ = lines.value(&mut reader);
@@ -58,12 +58,12 @@ fn walk_names<'a>(
     Ok(())
 }
 
-struct Lines<'o> {
+struct ServerToolLines<'o> {
     out: &'o mut Vec<u8>,
     start: usize,
 }
 
-impl Lines<'_> {
+impl ServerToolLines<'_> {
     /// Appends the lines of the next value. The reader limits the nesting to 128 levels, so the
     /// recursion ends.
     fn value(&mut self, reader: &mut Reader<'_>) -> Result<(), crate::json::Error> {

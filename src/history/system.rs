@@ -1,13 +1,13 @@
 //! Placement of system messages in mid conversation at a position that the upstream supports.
 
-use super::read::Reading;
+use super::read::HistoryReading;
 use super::refused::{NotTaken, SYSTEM_TAGS};
 use crate::error::Error;
 use crate::model::turn::UserPart;
 use crate::model::{Block, Message};
 use crate::profile::{MidSystem, SystemRole};
 
-impl<'a> Reading<'_, '_, 'a> {
+impl<'a> HistoryReading<'_, '_, 'a> {
     /// Reads a system message. A message that `is_over` is left out.
     pub(super) fn system(
         &mut self,

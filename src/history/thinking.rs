@@ -1,7 +1,7 @@
 //! Selection of thinking blocks of the history that are sent back to the upstream, and their form.
 
 use super::recipient::Recipient;
-use crate::carry::signature::{Field, Signature};
+use crate::carry::signature::{Signature, SignatureField};
 use crate::json::Str;
 use crate::model::Block;
 use crate::observe::warning::Warnings;
@@ -29,7 +29,7 @@ pub(crate) fn returned<'a>(
     }
     let own = Signature::decode(&signature.decode())
         .filter(|own| !own.is_of_another(&marks.upstream, &marks.model))
-        .filter(|own| (own.field == Field::Item) == recipient.takes_items);
+        .filter(|own| (own.field == SignatureField::Item) == recipient.takes_items);
     if recipient.takes_items {
         // The model reads the item, and not the text that was shown to the client.
         let has_item = own.is_some_and(|own| own.opaque.is_some());
@@ -50,7 +50,8 @@ pub(crate) fn returned<'a>(
         return Ok(own.has_items().then_some(Block::Thinking { thinking, signature }));
     }
     // A turn of nothing but such a block would be an empty message.
-    let says_nothing = own.field == Field::Marked && !own.has_items() && !is_required(profile);
+    let says_nothing =
+        own.field == SignatureField::Marked && !own.has_items() && !is_required(profile);
     Ok((!says_nothing).then_some(Block::Thinking { thinking, signature }))
 }
 
@@ -63,7 +64,7 @@ pub(crate) fn is_required(profile: &Profile) -> bool {
 /// Thinking of the answer that is being read. Some clients split an answer into several messages,
 /// and repeat its thinking in each.
 #[derive(Default)]
-pub(super) struct Thought<'a> {
+pub(super) struct SplitThinking<'a> {
     /// Thinking and signatures in the current message.
     signed: Vec<(Str<'a>, Str<'a>)>,
     /// Thinking and signatures of the assistant's previous message, if only tool results came
@@ -71,7 +72,7 @@ pub(super) struct Thought<'a> {
     signed_before: Vec<(Str<'a>, Str<'a>)>,
 }
 
-impl<'a> Thought<'a> {
+impl<'a> SplitThinking<'a> {
     /// Begins a new message of the assistant.
     pub(super) fn begin(&mut self) {
         self.signed_before = std::mem::take(&mut self.signed);

@@ -12,9 +12,9 @@
 //! is accepted, because unsupported keywords might distinguish the branches. OpenAPI's
 //! `"nullable": true` accepts `null` regardless of other keywords.
 //!
-//! Schema and input are read as texts, without building trees. The work is bounded by a [`Budget`]:
-//! once the budget is spent, everything is accepted, so that malicious schemas and inputs cost
-//! little.
+//! Schema and input are read as texts, without building trees. The work is bounded by a
+//! [`ValidationBudget`]: once the budget is spent, everything is accepted, so that malicious
+//! schemas and inputs cost little.
 
 pub(crate) mod mend;
 mod repair;
@@ -37,17 +37,17 @@ const DEPTH_MAX: u32 = 128;
 /// Number of bytes that validation may still read, shared by all checks of a request or of an
 /// answer. Each step costs the bytes of its schema and of its part of the input.
 #[derive(Debug)]
-pub(crate) struct Budget {
+pub(crate) struct ValidationBudget {
     bytes: usize,
 }
 
-impl Default for Budget {
+impl Default for ValidationBudget {
     fn default() -> Self {
         Self { bytes: 32 << 20 }
     }
 }
 
-impl Budget {
+impl ValidationBudget {
     /// Subtracts the bytes of a validation step; returns false if too few are left.
     fn spend(&mut self, schema: &str, input: &str) -> bool {
         let bytes = STEP_BYTES.saturating_add(schema.len()).saturating_add(input.len());
@@ -64,7 +64,7 @@ impl Budget {
 
 /// Returns true if `input` is a JSON text that fits `schema`. A schema that cannot be read accepts
 /// everything.
-pub(crate) fn fits(schema: &str, input: &str, budget: &mut Budget) -> bool {
+pub(crate) fn fits(schema: &str, input: &str, budget: &mut ValidationBudget) -> bool {
     if !Reader::of(input).is_whole() {
         return false;
     }
@@ -79,7 +79,7 @@ pub(crate) fn property<'s>(schema: &'s str, name: &str) -> Option<&'s str> {
 
 /// Returns true if `input` has all top-level fields that `schema` requires. A field that is `null`,
 /// although its schema does not allow `null`, counts as missing.
-pub(crate) fn has_required(schema: &str, input: &str, budget: &mut Budget) -> bool {
+pub(crate) fn has_required(schema: &str, input: &str, budget: &mut ValidationBudget) -> bool {
     if !budget.spend(schema, input) {
         return true;
     }
@@ -99,7 +99,7 @@ pub(crate) fn has_required(schema: &str, input: &str, budget: &mut Budget) -> bo
 
 struct Check<'s, 'b> {
     root: &'s str,
-    budget: &'b mut Budget,
+    budget: &'b mut ValidationBudget,
     /// True if numbers and lengths are accepted even if they exceed their bounds.
     ignores_bounds: bool,
     /// True if empty texts are checked against `format` and `pattern`, which are otherwise ignored.
@@ -205,7 +205,7 @@ impl<'s> Keywords<'s> {
 }
 
 impl<'s, 'b> Check<'s, 'b> {
-    fn new(root: &'s str, budget: &'b mut Budget) -> Self {
+    fn new(root: &'s str, budget: &'b mut ValidationBudget) -> Self {
         Self { root, budget, ignores_bounds: false, asks_forms: false }
     }
 

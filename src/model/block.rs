@@ -18,7 +18,7 @@ pub(crate) enum Block<'a> {
     /// Block `image`: an image.
     Image(Box<Image<'a>>),
     /// Block `document`: a document.
-    Document(Box<Document<'a>>),
+    Document(Box<DocumentBlock<'a>>),
     /// Block `search_result`: a search result that the client gives to the model.
     SearchResult(Box<SearchResult<'a>>),
     /// Block `tool_use`: a tool call of the assistant.
@@ -147,7 +147,7 @@ impl ImageSource<'_> {
 
 /// Content of a `document` block.
 #[derive(Debug)]
-pub(crate) struct Document<'a> {
+pub(crate) struct DocumentBlock<'a> {
     /// Byte offset of the block in the request's body.
     pub at: usize,
     /// Content of the document, or a reference to the document.

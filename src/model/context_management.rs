@@ -1,7 +1,7 @@
 //! Request member `context_management`: parts of the history to hide from the model, and counts of
 //! the parts that were cleared.
 
-use super::source::{Read, Source, bad_tag, required};
+use super::source::{BodySource, Read, bad_tag, required};
 use crate::json::{self, Str, ValueKind};
 use crate::model::limits::Many;
 use crate::text::names::NameSet;
@@ -103,7 +103,7 @@ impl Default for ClearToolUses<'_> {
     }
 }
 
-impl<'a> Source<'a, '_> {
+impl<'a> BodySource<'a, '_> {
     /// Reads the value of the request member `context_management`.
     pub(super) fn context_management(&mut self) -> Read<ContextManagement<'a>> {
         let mut management = ContextManagement::default();

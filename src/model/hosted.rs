@@ -1,12 +1,12 @@
 //! Calls of tools that an upstream runs by itself.
 
-use super::search::Search;
+use super::search::HostedSearch;
 
 /// Call that the upstream ran by itself, with its result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HostedCall {
     /// Web search.
-    Search(Search),
+    Search(HostedSearch),
     /// Call of an MCP server's tool.
     Mcp(McpCall),
 }

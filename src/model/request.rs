@@ -4,7 +4,7 @@ use super::block::{Block, BlockParent, Text};
 use super::cache_mark::CacheMark;
 use super::context_management::ContextManagement;
 use super::mcp_servers::McpServers;
-use super::source::{Read, Source, bad_tag, missing, read_body, required};
+use super::source::{BodySource, Read, bad_tag, missing, read_body, required};
 use super::tool::{ToolChoice, ToolDefinition};
 use crate::error::Error;
 use crate::json::{self, Str, ValueKind};
@@ -164,7 +164,7 @@ impl<'a> Request<'a> {
         read_body(body, true, &mut Warnings::new(false), Self::read_members)
     }
 
-    fn read_members(source: &mut Source<'a, '_>) -> Read<Self> {
+    fn read_members(source: &mut BodySource<'a, '_>) -> Read<Self> {
         let mut request = Self::default();
         let (mut model, mut messages, mut old_format) = (None, None, None);
         source.object(|source, key| {
@@ -186,7 +186,7 @@ impl<'a> Request<'a> {
         Ok(request)
     }
 
-    fn read_member(&mut self, source: &mut Source<'a, '_>, key: &str) -> Read<bool> {
+    fn read_member(&mut self, source: &mut BodySource<'a, '_>, key: &str) -> Read<bool> {
         match key {
             "max_tokens" => return source.whole_number(&mut self.max_tokens),
             "system" => self.system = source.system()?,
@@ -235,7 +235,7 @@ impl<'a> Request<'a> {
     }
 
     /// Reads members that only Anthropic's API can serve. Mostly, only their presence is recorded.
-    fn read_unserved(&mut self, source: &mut Source<'a, '_>, key: &str) -> Read<bool> {
+    fn read_unserved(&mut self, source: &mut BodySource<'a, '_>, key: &str) -> Read<bool> {
         match key {
             // The value "global" asks for no particular region.
             "inference_geo" => self.inference_geo = source.reader.string()? != "global",
@@ -272,7 +272,7 @@ impl<'a> Request<'a> {
         Ok(true)
     }
 
-    fn read_output_config(&mut self, source: &mut Source<'a, '_>) -> Read<()> {
+    fn read_output_config(&mut self, source: &mut BodySource<'a, '_>) -> Read<()> {
         source.object(|source, key| {
             match key {
                 "effort" => return source.string(&mut self.effort),
@@ -285,7 +285,7 @@ impl<'a> Request<'a> {
     }
 }
 
-impl<'a> Source<'a, '_> {
+impl<'a> BodySource<'a, '_> {
     /// Reads the member `system`: a string, or an array of text blocks.
     fn system(&mut self) -> Read<Vec<Text<'a>>> {
         if self.reader.kind()? != ValueKind::Array {

@@ -2,7 +2,7 @@
 
 /// Web search that the upstream ran by itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Search {
+pub struct HostedSearch {
     /// Id of the search that the client gets.
     pub id: String,
     /// Search terms.
@@ -11,7 +11,7 @@ pub struct Search {
     pub found: Option<Vec<String>>,
 }
 
-impl Search {
+impl HostedSearch {
     /// Returns the memory size of the search's texts in bytes.
     pub(crate) fn held_bytes(&self) -> usize {
         let found = self.found.iter().flatten().map(String::len).sum::<usize>();

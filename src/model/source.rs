@@ -16,7 +16,7 @@ use crate::observe::warning::Warnings;
 pub(crate) type Read<T> = Result<T, json::Error>;
 
 /// Request body that is being read, with the state of its reading.
-pub(crate) struct Source<'a, 'w> {
+pub(crate) struct BodySource<'a, 'w> {
     pub(crate) body: &'a str,
     pub(crate) reader: Reader<'a>,
     pub(crate) warnings: &'w mut Warnings,
@@ -37,10 +37,10 @@ pub(crate) fn read_body<'a, T>(
     body: &'a str,
     is_lenient: bool,
     warnings: &mut Warnings,
-    read: impl FnOnce(&mut Source<'a, '_>) -> Read<T>,
+    read: impl FnOnce(&mut BodySource<'a, '_>) -> Read<T>,
 ) -> Result<T, Error> {
     let reader = Reader::of(body);
-    let mut source = Source {
+    let mut source = BodySource {
         body,
         reader,
         warnings,
@@ -57,7 +57,7 @@ pub(crate) fn read_body<'a, T>(
     result.map_err(|error| source.located(error))
 }
 
-impl<'a> Source<'a, '_> {
+impl<'a> BodySource<'a, '_> {
     /// Returns the client's form of the error that stopped the reading.
     fn located(&mut self, error: json::Error) -> Error {
         if let Some(refused) = self.refused.take() {
@@ -90,7 +90,7 @@ impl<'a> Source<'a, '_> {
         self.members(false, &mut member)
     }
 
-    /// Reads the members of an object whose `type` was already read by [`Source::tag`].
+    /// Reads the members of an object whose `type` was already read by [`BodySource::tag`].
     pub(crate) fn tagged(
         &mut self,
         mut member: impl FnMut(&mut Self, &str) -> Read<bool>,

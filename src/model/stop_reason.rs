@@ -21,7 +21,7 @@ use crate::text::words;
 
 /// Facts about a finished answer that determine its `stop_reason`.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Facts<'a> {
+pub(crate) struct EndFacts<'a> {
     /// Last `finish_reason` that the upstream sent.
     pub(crate) finish_reason: Option<&'a str>,
     /// True if the model refused with a message.
@@ -40,7 +40,7 @@ const TOLD_IN_TEXT: &str = "error_finish";
 
 /// Meaning of an upstream's `finish_reason`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Meaning {
+enum FinishMeaning {
     Normal,
     Refusal,
     Length,
@@ -49,7 +49,7 @@ enum Meaning {
     Unknown,
 }
 
-impl Meaning {
+impl FinishMeaning {
     fn of(word: &str) -> Self {
         match &*bare(word) {
             "" | "stop" | "eos" | "eos_token" | "end_turn" | "stop_sequence" | "tool_calls"
@@ -139,25 +139,31 @@ fn in_snake_case(word: &str) -> Cow<'_, str> {
 /// Returns true if the `finish_reason` says that the answer was cut off, by a length limit or by a
 /// filter.
 pub(crate) fn is_cut_off(finish_reason: &str) -> bool {
-    matches!(Meaning::of(finish_reason), Meaning::Length | Meaning::Window | Meaning::Refusal)
+    matches!(
+        FinishMeaning::of(finish_reason),
+        FinishMeaning::Length | FinishMeaning::Window | FinishMeaning::Refusal
+    )
 }
 
 /// Returns true if the `finish_reason` says that a filter stopped the answer, or that the model
 /// refused.
 pub(crate) fn is_refusal(finish_reason: &str) -> bool {
-    Meaning::of(finish_reason) == Meaning::Refusal
+    FinishMeaning::of(finish_reason) == FinishMeaning::Refusal
 }
 
 /// Returns true if `word`, a limit or a refusal, outweighs the normal end `later`. Some gateways
 /// add a `stop` of their own to a cut-off answer.
 pub(crate) fn outlasts(word: &str, later: &str) -> bool {
-    Meaning::of(later) == Meaning::Normal
-        && matches!(Meaning::of(word), Meaning::Length | Meaning::Window | Meaning::Refusal)
+    FinishMeaning::of(later) == FinishMeaning::Normal
+        && matches!(
+            FinishMeaning::of(word),
+            FinishMeaning::Length | FinishMeaning::Window | FinishMeaning::Refusal
+        )
 }
 
 /// Returns true if the `finish_reason` is unknown.
 pub(crate) fn is_unknown(finish_reason: &str) -> bool {
-    Meaning::of(finish_reason) == Meaning::Unknown
+    FinishMeaning::of(finish_reason) == FinishMeaning::Unknown
 }
 
 /// Returns true if the `finish_reason` says that the model stopped for a tool call.
@@ -167,7 +173,7 @@ pub(crate) fn says_call(finish_reason: &str) -> bool {
 
 /// Returns true if the `finish_reason` says that the model failed.
 pub(crate) fn is_failure(finish_reason: &str) -> bool {
-    Meaning::of(finish_reason) == Meaning::Failure
+    FinishMeaning::of(finish_reason) == FinishMeaning::Failure
 }
 
 /// Returns true if the `finish_reason` is that of DashScope's failures, whose text is an error
@@ -181,19 +187,19 @@ pub(crate) fn is_told_in_text(finish_reason: &str) -> bool {
 /// # Errors
 ///
 /// The model failed, or stopped with an unknown `finish_reason` and without content.
-pub(crate) fn of(facts: Facts<'_>) -> Result<StopReason, Error> {
+pub(crate) fn of(facts: EndFacts<'_>) -> Result<StopReason, Error> {
     let word = facts.finish_reason.unwrap_or_default();
-    let meaning = Meaning::of(word);
+    let meaning = FinishMeaning::of(word);
     Ok(match meaning {
         _ if facts.refused => StopReason::Refusal,
-        Meaning::Refusal => StopReason::Refusal,
-        Meaning::Length => StopReason::MaxTokens,
-        Meaning::Window => StopReason::ModelContextWindowExceeded,
-        Meaning::Failure => return Err(stopped(word)),
+        FinishMeaning::Refusal => StopReason::Refusal,
+        FinishMeaning::Length => StopReason::MaxTokens,
+        FinishMeaning::Window => StopReason::ModelContextWindowExceeded,
+        FinishMeaning::Failure => return Err(stopped(word)),
         _ if facts.has_tool_use => StopReason::ToolUse,
         _ if facts.at_stop_sequence => StopReason::StopSequence,
-        Meaning::Unknown if !facts.has_block => return Err(stopped(word)),
-        Meaning::Normal | Meaning::Unknown => StopReason::EndTurn,
+        FinishMeaning::Unknown if !facts.has_block => return Err(stopped(word)),
+        FinishMeaning::Normal | FinishMeaning::Unknown => StopReason::EndTurn,
     })
 }
 

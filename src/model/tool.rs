@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 
 use super::cache_mark::CacheMark;
-use super::source::{Read, Source, bad_tag, missing, required};
+use super::source::{BodySource, Read, bad_tag, missing, required};
 use crate::json::{self, Raw, Str, ValueKind};
 use crate::json_schema::Found;
 use crate::model::limits::Many;
@@ -43,7 +43,7 @@ pub(crate) struct ToolDefinition<'a> {
 
 /// Members of a web search tool that are seldom used.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Search<'a> {
+pub(crate) struct SearchMembers<'a> {
     /// Member `user_location`, as the JSON text of an object.
     pub user_location: Option<&'a str>,
     /// Member `allowed_domains`, as JSON text.
@@ -88,7 +88,7 @@ pub(crate) struct Rare<'a> {
     /// Member `configs` of a toolset, in the client's order.
     pub configs: Vec<MemberConfig>,
     /// Members that only a web search tool has.
-    search: Option<Box<Search<'a>>>,
+    search: Option<Box<SearchMembers<'a>>>,
     /// Members that only an MCP toolset has.
     mcp: Option<Box<McpToolset<'a>>>,
     /// Names of the server tool's members that the client set, such as `max_uses` or
@@ -129,7 +129,7 @@ impl<'a> ToolDefinition<'a> {
         self.rare.get_or_insert_default()
     }
 
-    pub(crate) fn read(source: &mut Source<'a, '_>) -> Read<Self> {
+    pub(crate) fn read(source: &mut BodySource<'a, '_>) -> Read<Self> {
         source.reader.kind()?;
         let start = source.reader.clone();
         let mut tool = Self { at: start.offset(), ..Self::default() };
@@ -143,7 +143,7 @@ impl<'a> ToolDefinition<'a> {
         Ok(tool)
     }
 
-    fn read_member(&mut self, source: &mut Source<'a, '_>, key: &str) -> Read<bool> {
+    fn read_member(&mut self, source: &mut BodySource<'a, '_>, key: &str) -> Read<bool> {
         match key {
             "type" => self.tool_type = source.reader.string()?.decode(),
             "name" => return source.word(&mut self.name),
@@ -207,7 +207,7 @@ impl<'a> ToolDefinition<'a> {
 
     /// Reads `function` of a Chat Completions tool: the name and the schema, and the whole as JSON
     /// text.
-    fn read_function(&mut self, source: &mut Source<'a, '_>) -> Read<()> {
+    fn read_function(&mut self, source: &mut BodySource<'a, '_>) -> Read<()> {
         let mut function = source.reader.clone();
         source.object(|source, key| match key {
             "name" => source.word(&mut self.name),
@@ -230,11 +230,11 @@ impl<'a> Rare<'a> {
     }
 
     /// Returns the members that only a web search tool has.
-    pub(crate) fn search(&self) -> Search<'a> {
+    pub(crate) fn search(&self) -> SearchMembers<'a> {
         self.search.as_deref().copied().unwrap_or_default()
     }
 
-    fn search_mut(&mut self) -> &mut Search<'a> {
+    fn search_mut(&mut self) -> &mut SearchMembers<'a> {
         self.search.get_or_insert_default()
     }
 
@@ -247,7 +247,7 @@ impl<'a> Rare<'a> {
         self.mcp.get_or_insert_default()
     }
 
-    fn read_member(&mut self, source: &mut Source<'a, '_>, key: &str) -> Read<bool> {
+    fn read_member(&mut self, source: &mut BodySource<'a, '_>, key: &str) -> Read<bool> {
         match key {
             "display_width_px" => {
                 return source.whole_number(&mut self.computer_mut().display_width_px);
@@ -279,7 +279,7 @@ impl<'a> Rare<'a> {
 }
 
 impl MemberConfig {
-    fn read(source: &mut Source<'_, '_>, name: &str) -> Read<Self> {
+    fn read(source: &mut BodySource<'_, '_>, name: &str) -> Read<Self> {
         let mut config = Self { name: name.to_owned(), ..Self::default() };
         source.object(|source, key| match key {
             "enabled" => source.bool(config.enabled.insert(false)),
@@ -331,7 +331,7 @@ pub(crate) enum ChoiceMode<'a> {
 }
 
 impl<'a> ToolChoice<'a> {
-    pub(crate) fn read(source: &mut Source<'a, '_>) -> Read<Self> {
+    pub(crate) fn read(source: &mut BodySource<'a, '_>) -> Read<Self> {
         let (mut tag, mut name, mut disable_parallel_tool_use) = (None, None, false);
         source.object(|source, key| match key {
             "type" => source.string(&mut tag),
@@ -368,12 +368,12 @@ pub(crate) struct Reference<'a> {
     /// Byte offset of the reference in the request's body.
     pub at: usize,
     /// Tool that is referenced.
-    pub target: Target<'a>,
+    pub target: ReferencedTool<'a>,
 }
 
 /// Tool that a reference names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Target<'a> {
+pub(crate) enum ReferencedTool<'a> {
     /// Tool with this name.
     Tool(Cow<'a, str>),
     /// Tool of an MCP server, or all tools of the server.
@@ -383,7 +383,7 @@ pub(crate) enum Target<'a> {
 impl<'a> ToolChange<'a> {
     /// Reads the member `tool` of a `tool_addition` block, or of a `tool_removal` block if
     /// `addition` is false.
-    pub(crate) fn read(source: &mut Source<'a, '_>, addition: bool) -> Read<Self> {
+    pub(crate) fn read(source: &mut BodySource<'a, '_>, addition: bool) -> Read<Self> {
         source.reader.kind()?;
         let at = source.reader.offset();
         let (mut tag, mut name, mut definition) = (None, None, None);
@@ -404,8 +404,8 @@ impl<'a> ToolChange<'a> {
             "tool_definition" if addition => {
                 return Ok(Self::Define(required(definition, "definition")?));
             }
-            "tool_reference" => Target::Tool(required(name, "name")?),
-            "mcp_tool_reference" | "mcp_toolset_reference" => Target::Mcp,
+            "tool_reference" => ReferencedTool::Tool(required(name, "name")?),
+            "mcp_tool_reference" | "mcp_toolset_reference" => ReferencedTool::Mcp,
             _ => {
                 let known = match addition {
                     true => {

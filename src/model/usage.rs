@@ -25,7 +25,7 @@ pub(crate) struct Usage {
 
 /// Counts from the `*_details` objects. They take precedence over members of the same name outside.
 #[derive(Default)]
-struct Details {
+struct UsageDetails {
     cached: Option<u64>,
     written: [Option<u64>; 3],
     reasoning: Option<u64>,
@@ -38,7 +38,7 @@ impl Usage {
             return Ok(None);
         }
         let mut usage = Self::default();
-        let mut details = Details::default();
+        let mut details = UsageDetails::default();
         let (mut input, mut input_includes_cache) = (None, false);
         let (mut hit, mut cached, mut read) = (None, None, None);
         let mut written = [None; 3];
@@ -128,7 +128,7 @@ fn written_slot<'w>(written: &'w mut [Option<u64>; 3], key: &str) -> Option<&'w 
     }
 }
 
-impl Details {
+impl UsageDetails {
     fn read(&mut self, reader: &mut Reader<'_>) -> Result<(), Error> {
         if !reader.object_or_skip()? {
             return Ok(());

@@ -30,7 +30,7 @@ const LINE_BYTES: usize = 768;
 
 /// Facts about a request that the host knows, for the log line of the exchange.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Request {
+pub struct LoggedRequest {
     /// HTTP method of the request.
     pub method: String,
     /// Path of the request, without the query, which is not logged.
@@ -43,7 +43,7 @@ pub struct Request {
     pub details: String,
 }
 
-impl Request {
+impl LoggedRequest {
     /// Returns the facts of a request that begins now, with texts cut to the length that a log line
     /// may have.
     #[must_use]
@@ -108,7 +108,7 @@ pub fn level(report: &Report) -> Level {
 /// Returns the log line of a finished exchange, or `None` if the setting `log` excludes it. At
 /// `debug` the line also has the shape of the request.
 #[must_use]
-pub fn line(request: &Request, report: &Report, log: Log, now: Millis) -> Option<String> {
+pub fn line(request: &LoggedRequest, report: &Report, log: Log, now: Millis) -> Option<String> {
     let level = level(report).setting();
     if log < level {
         return None;
@@ -147,7 +147,7 @@ pub fn line(request: &Request, report: &Report, log: Log, now: Millis) -> Option
     })
 }
 
-fn write_request(request: &Request, report: &Report, json: &mut Writer<'_>) {
+fn write_request(request: &LoggedRequest, report: &Report, json: &mut Writer<'_>) {
     json.key("request_id").text(&report.request_id);
     let path = words::before(&request.path, b"?#");
     json.key("method").text(short(&request.method)).key("path").text(short(path));
@@ -195,7 +195,7 @@ fn write_request(request: &Request, report: &Report, json: &mut Writer<'_>) {
     }
 }
 
-fn write_numbers(request: &Request, report: &Report, now: Millis, json: &mut Writer<'_>) {
+fn write_numbers(request: &LoggedRequest, report: &Report, now: Millis, json: &mut Writer<'_>) {
     let answer = &report.answer;
     let since = |at: Millis| at.saturating_sub(request.began);
     json.key("duration_ms").u64(since(now));

@@ -5,7 +5,7 @@
 
 /// Meaning of a warning or a guard, for a person who has found its code in a header or log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Meaning {
+pub struct CodeMeaning {
     /// Code of the warning in `x-creole-warnings`, or of the guard in `x-creole-guard`.
     pub code: &'static str,
     /// Description of what happened, in one line of plain text.
@@ -14,12 +14,12 @@ pub struct Meaning {
     pub more: &'static str,
 }
 
-const fn row(code: &'static str, what: &'static str, more: &'static str) -> Meaning {
-    Meaning { code, what, more }
+const fn row(code: &'static str, what: &'static str, more: &'static str) -> CodeMeaning {
+    CodeMeaning { code, what, more }
 }
 
 /// Meanings of the warnings that the core gives, sorted by code.
-pub const WARNINGS: &[Meaning] = &[
+pub const WARNINGS: &[CodeMeaning] = &[
     row(
         "answer_empty",
         "the model stopped without text, a call or reasoning",
@@ -337,7 +337,7 @@ pub const WARNINGS: &[Meaning] = &[
 ];
 
 /// Meanings of the guards that can act, sorted by code.
-pub const GUARDS: &[Meaning] = &[
+pub const GUARDS: &[CodeMeaning] = &[
     row(
         "breaker",
         "a tool that failed or repeated itself was stopped",

@@ -8,7 +8,7 @@ pub mod presets;
 mod words;
 
 use crate::json::{Error, Reader};
-use crate::setting::{Bounds, Members, Setting, keys};
+use crate::setting::{Bounds, Setting, UnreadMembers, keys};
 pub use words::*;
 
 /// Members of a request that Creole writes itself, for at least one kind of upstream.
@@ -226,7 +226,7 @@ keys! {
         /// `{"min_p": 0.05}`, or vLLM's `repetition_detection`. Members of `chat_template_kwargs`
         /// and `thinking` are added to the switch of thinking in that object:
         /// `{"chat_template_kwargs": {"preserve_thinking": true}}`.
-        extra_body: Members = Members::default();
+        extra_body: UnreadMembers = UnreadMembers::default();
         /// Leave out Claude Code's first system block, which changes with each request and would
         /// defeat prefix caches.
         strip_billing_header: bool = true;
@@ -261,7 +261,7 @@ impl Profile {
         }
         for name in SHARED_MEMBERS {
             let Some(object) = self.extra_body.get(name) else { continue };
-            let added = Members::read(&mut Reader::of(object))
+            let added = UnreadMembers::read(&mut Reader::of(object))
                 .map_err(|error| error.in_key(name).in_key("extra_body"))?;
             let switch = self.thinking_switch.member().filter(|(within, _)| *within == name);
             if let Some((_, key)) = switch.filter(|(_, key)| added.get(key).is_some()) {
@@ -294,7 +294,7 @@ impl Profile {
     }
 
     /// Returns the members that `extra_body` adds to an object that Creole writes itself.
-    pub(crate) fn added_to(&self, name: &str) -> Option<Members> {
-        Members::read(&mut Reader::of(self.extra_body.get(name)?)).ok()
+    pub(crate) fn added_to(&self, name: &str) -> Option<UnreadMembers> {
+        UnreadMembers::read(&mut Reader::of(self.extra_body.get(name)?)).ok()
     }
 }

@@ -158,7 +158,7 @@ presets! {
 
 /// Usual address of a known server, and the environment variable that usually holds its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Server {
+pub struct KnownServer {
     /// Name of the server's preset in [`PRESETS`].
     pub preset: &'static str,
     /// Scheme, host and port of the server. Empty if every user has a different address. For a
@@ -174,7 +174,7 @@ pub struct Server {
 
 /// Known servers: first those of this machine, then vendors. `creole launch` searches each group in
 /// this order.
-pub const SERVERS: &[Server] = &[
+pub const SERVERS: &[KnownServer] = &[
     local("ollama", "http://127.0.0.1:11434"),
     local("llama.cpp", "http://127.0.0.1:8080"),
     local("lmstudio", "http://127.0.0.1:1234"),
@@ -190,8 +190,8 @@ pub const SERVERS: &[Server] = &[
     hosted("azure", "", "/openai/v1", "AZURE_OPENAI_API_KEY"),
 ];
 
-const fn local(preset: &'static str, url: &'static str) -> Server {
-    Server { preset, url, base_path: "/v1", key: "" }
+const fn local(preset: &'static str, url: &'static str) -> KnownServer {
+    KnownServer { preset, url, base_path: "/v1", key: "" }
 }
 
 const fn hosted(
@@ -199,11 +199,11 @@ const fn hosted(
     url: &'static str,
     base_path: &'static str,
     key: &'static str,
-) -> Server {
-    Server { preset, url, base_path, key }
+) -> KnownServer {
+    KnownServer { preset, url, base_path, key }
 }
 
-impl Server {
+impl KnownServer {
     /// Returns the server that belongs to a preset.
     #[must_use]
     pub fn of_preset(preset: &str) -> Option<&'static Self> {

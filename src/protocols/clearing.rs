@@ -5,7 +5,7 @@ use crate::history::clearing;
 use crate::model::Request;
 use crate::model::context_management::Cleared;
 use crate::profile::{Profile, ReasoningHistory};
-use crate::tokens::parts::Parts;
+use crate::tokens::parts::CountedParts;
 
 /// Marks the parts to clear, as [`clearing::mark`] does. Returns `None` if the client does not
 /// request clearing.
@@ -18,7 +18,7 @@ pub(super) fn mark(request: &mut Request<'_>, profile: &Profile) -> Option<Clear
         // The upstream receives no thinking anyway.
         edits.thinking_kept = None;
     }
-    Some(clearing::mark(messages, edits, &Parts { system, tools }))
+    Some(clearing::mark(messages, edits, &CountedParts { system, tools }))
 }
 
 /// Marks and clears parts of the history at once. Returns `None` if the client does not request

@@ -12,13 +12,13 @@ use crate::protocols::clearing;
 use crate::protocols::client::{ClientRequest, Purpose, RequestTexts, Routed};
 use crate::protocols::decide::schema_in_words;
 use crate::tokens::counted::TokenCount;
-use crate::tokens::{self, Count};
+use crate::tokens::{self, TokenCounter};
 
 /// Estimates the input tokens of a request. `add_reasoning` adds the tokens of the reasoning that
 /// is sent back to the upstream.
 pub(super) fn estimate(
     client: &ClientRequest<'_>,
-    add_reasoning: impl FnOnce(&mut Request<'_>, &Upstream, &Marks, &mut Count<'static>),
+    add_reasoning: impl FnOnce(&mut Request<'_>, &Upstream, &Marks, &mut TokenCounter<'static>),
 ) -> Result<TokenCount, Error> {
     let mut warnings = Warnings::new(client.config.settings.strict);
     let mut texts = RequestTexts::default();

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use super::clearing;
 use super::client::{ClientRequest, Purpose, Routed};
 use super::conversation;
-use super::effort::{self, Effective};
+use super::effort::{self, Effective, EffortTurn};
 use super::local::{self, Local};
 use super::sizes;
 use super::upstream::Translated;
@@ -99,7 +99,7 @@ pub(crate) fn decide<'a>(
         Purpose::Count => (0, None),
     };
     let found = WindowFacts { window, input_tokens, cleared };
-    let target = Target { client, upstream, profile: &profile, model, found };
+    let target = DecideTarget { client, upstream, profile: &profile, model, found };
     let plan = target.plan(&mut request, body, warnings)?;
     let Plan { mut history, tools, effective, end, mut context, .. } = plan;
     *notes = plan.notes;
@@ -142,7 +142,7 @@ pub(crate) fn decide<'a>(
 
 /// Upstream and model of a request, and the facts found in the request.
 #[derive(Clone, Copy)]
-struct Target<'t> {
+struct DecideTarget<'t> {
     client: &'t ClientRequest<'t>,
     upstream: &'t Upstream,
     /// Profile (supported features) of the upstream, without the features that the upstream
@@ -175,7 +175,7 @@ struct Plan<'a> {
     context: Box<RequestContext>,
 }
 
-impl Target<'_> {
+impl DecideTarget<'_> {
     /// Makes the decisions on a request, before anything is inserted into its turns.
     fn plan<'a>(
         self,
@@ -212,7 +212,7 @@ impl Target<'_> {
         let mut tools = ToolSet::new(requested, profile, warnings)?;
         let Guarded { notes, withheld, end, .. } =
             Guarded::new(&history.turns, &mut tools, guards, warnings)?;
-        let turn = effort::Turn { effort: history.effort, forced: tools.forces_call(), prefilled };
+        let turn = EffortTurn { effort: history.effort, forced: tools.forces_call(), prefilled };
         let effective = Effective::new(request, turn, profile, warnings)?;
         tool_id::count_forms(&history.ids, &mut counts);
         let stops = request.stop_sequences.iter();

@@ -8,7 +8,7 @@ use crate::profile::effort::{nearest, of_word};
 use crate::profile::{Effort, Profile, ThinkingBudget, ThinkingSwitch};
 
 /// State of the conversation that affects thinking in this turn.
-pub(crate) struct Turn<'a> {
+pub(crate) struct EffortTurn<'a> {
     /// Effort requested by the last system message in the middle of the conversation.
     pub effort: Option<Str<'a>>,
     /// True if the request forces the model to call a tool.
@@ -33,7 +33,7 @@ impl Effective {
     /// prefill, unless thinking is turned off.
     pub(crate) fn new(
         request: &Request<'_>,
-        turn: Turn<'_>,
+        turn: EffortTurn<'_>,
         profile: &Profile,
         warnings: &mut Warnings,
     ) -> Result<Self, Error> {

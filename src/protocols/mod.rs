@@ -25,7 +25,7 @@ mod upstream;
 mod words;
 
 use crate::answer::json::{JsonAnswer, ObjectKind, ObjectReader};
-use crate::answer::{Answer, AnswerReader, Output, Rules};
+use crate::answer::{Answer, AnswerReader, ReaderOutput, Rules};
 use crate::config::{Config, CountTokens, Protocol, Settings, Upstream};
 use crate::error::{Error, ErrorKind, Fault};
 use crate::headers::Header;
@@ -33,7 +33,7 @@ use crate::ids::Ids;
 use crate::model::request_context::RequestContext;
 use crate::observe::warning::Warnings;
 pub use crate::tokens::counted::TokenCount;
-pub use crate::upstream_error::refused::{Refused, Space};
+pub use crate::upstream_error::refused::{Refused, WindowSpace};
 use chat::read_answer::ChatReader;
 use client::ClientRequest;
 use messages::relay_answer::MessagesRelay;
@@ -164,7 +164,7 @@ fn json_answer(objects: Box<dyn ObjectReader>, settings: &Settings) -> Box<dyn A
 }
 
 /// Returns the reader for an upstream whose answer turns out to use a different protocol.
-fn object_reader(kind: ObjectKind, to: &Output<'_>) -> Box<dyn ObjectReader> {
+fn object_reader(kind: ObjectKind, to: &ReaderOutput<'_>) -> Box<dyn ObjectReader> {
     match kind {
         ObjectKind::Chunks => Box::new(ChatReader::new(to.context, to.context.ids_used.clone())),
         ObjectKind::Messages => Box::new(MessagesRelay::new(to.context.stream)),

@@ -12,13 +12,13 @@ use crate::history::{server_tools as server_history, spoilt_inputs};
 use crate::json::{Reader, Str, Writer, escape, escape_compact};
 use crate::model::turn::{MOVED, UserPart};
 use crate::model::{
-    Block, Document, DocumentSource, Image, ImageSource, Text, ToolResult, ToolUse, path_at,
+    Block, DocumentBlock, DocumentSource, Image, ImageSource, Text, ToolResult, ToolUse, path_at,
 };
 use crate::observe::warning::Warnings;
 use crate::profile::{ImageParts, MidSystem, Profile, TextAfterToolResults};
 use crate::text::words;
 use browser::push_browser_state;
-pub(crate) use parts::{Parts, end_text, write_file, write_image};
+pub(crate) use parts::{PartForms, end_text, write_file, write_image};
 
 /// Writer that turns the parts of a request into text, by the upstream's profile and the protocol's
 /// format of parts.
@@ -28,7 +28,7 @@ pub(crate) struct Words<'p, 'a> {
     /// Body of the client's request, for the paths in errors.
     pub(crate) body: &'a str,
     /// Format in which the upstream's protocol writes content parts.
-    pub(crate) parts: &'static Parts,
+    pub(crate) parts: &'static PartForms,
 }
 
 /// Appends a text as the inside of a JSON string, keeping the client's escapes.
@@ -170,7 +170,7 @@ impl Words<'_, '_> {
     ///
     /// # Errors
     /// The upstream does not accept the document's source or type.
-    pub(crate) fn check_document(&self, document: &Document<'_>) -> Result<(), Error> {
+    pub(crate) fn check_document(&self, document: &DocumentBlock<'_>) -> Result<(), Error> {
         match &document.source {
             DocumentSource::Url(_) if self.takes_file_urls() => Ok(()),
             DocumentSource::Url(_) => Err(self.no_source(document.at, "the source type url")),
@@ -378,7 +378,7 @@ impl SystemPrompt<'_> {
 const DOCUMENT_END: &str = "\n</document>";
 
 /// Appends the start of a document: its tag, title and context.
-fn push_document_start(out: &mut Vec<u8>, document: &Document<'_>) {
+fn push_document_start(out: &mut Vec<u8>, document: &DocumentBlock<'_>) {
     escape(out, "<document");
     if let Some(title) = document.title.filter(|title| !title.is_empty()) {
         push_attribute(out, "title", title);

@@ -49,7 +49,7 @@ pub(crate) struct Decoder {
 
 /// Event of a stream of server-sent events.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Event<'a> {
+pub(crate) struct SseEvent<'a> {
     /// Data of the event, never empty. Invalid UTF-8 is replaced.
     pub(crate) data: Cow<'a, str>,
     pub(crate) called: Called,
@@ -191,7 +191,7 @@ impl Decoder {
 
     /// Consumes bytes from the front of `piece` until an event is complete; returns `None` when all
     /// bytes are consumed.
-    pub(crate) fn next<'a>(&'a mut self, piece: &mut &[u8]) -> Result<Option<Event<'a>>, Error> {
+    pub(crate) fn next<'a>(&'a mut self, piece: &mut &[u8]) -> Result<Option<SseEvent<'a>>, Error> {
         self.reuse();
         while !piece.is_empty() {
             if std::mem::take(&mut self.after_cr)
@@ -268,7 +268,7 @@ impl Decoder {
     }
 
     /// Ends the body, and returns the last event if it was not terminated by a blank line.
-    pub(crate) fn finish(&mut self) -> Option<Event<'_>> {
+    pub(crate) fn finish(&mut self) -> Option<SseEvent<'_>> {
         self.reuse();
         let line = std::mem::take(&mut self.line);
         if !line.is_empty() {
@@ -374,7 +374,7 @@ impl Decoder {
     /// Returns the complete event. By the standard its name may come after its data, and the last
     /// name before the blank line counts. Without a blank line before the next event, a late name
     /// belongs to the next event.
-    fn give(&mut self) -> Option<Event<'_>> {
+    fn give(&mut self) -> Option<SseEvent<'_>> {
         self.given = true;
         if self.next_data.is_empty()
             && let Some(called) = self.called_late.take()
@@ -386,7 +386,7 @@ impl Decoder {
         if is_blank(self.data()) {
             return None;
         }
-        Some(Event { data: words::lossy(self.data()), called: self.called })
+        Some(SseEvent { data: words::lossy(self.data()), called: self.called })
     }
 
     fn reuse(&mut self) {

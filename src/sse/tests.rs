@@ -5,7 +5,7 @@ use super::*;
 fn decode<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<String> {
     let mut decoder = Decoder::new(1 << 20);
     let mut events = Vec::new();
-    let show = |event: Event<'_>| {
+    let show = |event: SseEvent<'_>| {
         let is_error = event.called == Called::Error;
         if is_error { format!("error:{}", event.data) } else { event.data.into_owned() }
     };
@@ -76,7 +76,7 @@ fn named(body: &[u8]) -> Vec<(String, String)> {
     let run = |pieces: &mut dyn Iterator<Item = &[u8]>| {
         let mut decoder = Decoder::new(1 << 20);
         let mut events = Vec::new();
-        let show = |event: Event<'_>| {
+        let show = |event: SseEvent<'_>| {
             let is_error = event.called == Called::Error;
             let name = if is_error { "error" } else { event.called.name().unwrap_or("") };
             (name.to_owned(), event.data.into_owned())

@@ -8,7 +8,7 @@ const BYTES_MAX: usize = 8 << 10;
 
 /// Web address in a normalized form.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Address {
+pub(crate) struct WebAddress {
     tls: bool,
     /// Host name in lower case.
     host: String,
@@ -17,7 +17,7 @@ pub(crate) struct Address {
     path: String,
 }
 
-impl Address {
+impl WebAddress {
     /// Parses a URL. Returns `None` for a URL with credentials, or with a character that only some
     /// parsers treat as the end of the host.
     pub(crate) fn parse(url: &str) -> Option<Self> {
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     fn read(url: &str) -> Option<String> {
-        Address::parse(url).map(|address| address.url())
+        WebAddress::parse(url).map(|address| address.url())
     }
 
     #[test]
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn a_redirection_is_an_address_or_a_path() {
-        let from = Address::parse("https://a.example:8443/b/c").unwrap();
+        let from = WebAddress::parse("https://a.example:8443/b/c").unwrap();
         for (location, expected) in [
             ("/d?e", Some("https://a.example:8443/d?e")),
             ("//b.example/d", Some("https://b.example/d")),

@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use super::{Came, Change, ModelQuestion, Nothing, Question, See, Step, blocks};
 use crate::config::{Config, Settings, Upstream, Vision};
 use crate::error::{Error, ErrorKind, Rejection};
-use crate::history::body_images::{self, Place, write_text};
+use crate::history::body_images::{self, ImagePlace, write_text};
 use crate::json;
 use crate::model::{Image, ImageSource};
 use crate::observe::report::{Report, VisionReport};
@@ -40,7 +40,7 @@ pub(crate) const ASKED: &str = "Describe this image.";
 /// Images of one request for which descriptions are collected.
 pub(crate) struct Descriptions {
     /// Positions of images in the body, each with the number of images before it.
-    places: Vec<(Place, usize)>,
+    places: Vec<(ImagePlace, usize)>,
     /// Index in `wanted` of each image, in the order of the body; `None` for an image without a
     /// description.
     images: Vec<Option<usize>>,
@@ -57,7 +57,7 @@ pub(crate) struct Descriptions {
 
 /// Image for which a description is requested.
 struct Wanted {
-    key: Key,
+    key: ImageKey,
     /// Index of the image's position in `places`. `number` counts the images before this one in the
     /// same position.
     place: usize,
@@ -68,7 +68,7 @@ struct Wanted {
 /// Hash and length that identify an image. A client that constructs two images with equal keys gets
 /// one description for both, which harms only this client.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Key {
+struct ImageKey {
     hash: u64,
     length: usize,
 }
@@ -356,13 +356,13 @@ fn words_of(said: Description) -> Result<String, &'static str> {
 
 /// Returns the key of an image. `None` for an image type that models do not accept, and for an
 /// image whose data is not in the request.
-fn key_of(image: &Image<'_>) -> Option<Key> {
+fn key_of(image: &Image<'_>) -> Option<ImageKey> {
     let text = match &image.source {
         ImageSource::Base64 { data, .. } if image.source.known_type().is_some() => *data,
         ImageSource::Url(url) if image.source.known_type().is_some() => *url,
         ImageSource::Base64 { .. } | ImageSource::Url(_) | ImageSource::File => return None,
     };
-    Some(Key { hash: hash::text(text), length: text.decoded_len() })
+    Some(ImageKey { hash: hash::text(text), length: text.decoded_len() })
 }
 
 fn request_for(image: &Image<'_>, model: &str) -> String {

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::address::Address;
+use super::address::WebAddress;
 use super::descriptions::is_described;
 use super::{
     Came, Change, Nothing, Question, ReadLimits, See, Step, WebAnswer, WebQuestion, blocks,
@@ -55,7 +55,7 @@ struct FoundImage {
 
 /// Image to fetch from the web.
 struct WantedImage {
-    address: Address,
+    address: WebAddress,
     is_private: bool,
     redirections: u32,
     /// Source of the fetched image with its data, as JSON; `None` until the image was fetched.
@@ -222,7 +222,7 @@ impl Images {
         for (found, url) in self.found.iter_mut().zip(urls).rev() {
             let wanted = &mut self.wanted;
             let place = known.get_or_insert_with(url.into(), |url| {
-                let address = Address::parse(url).ok_or(Missing::NotAllowed)?;
+                let address = WebAddress::parse(url).ok_or(Missing::NotAllowed)?;
                 let is_private = address.is_permitted(&self.settings).ok_or(Missing::NotAllowed)?;
                 let at = wanted.len();
                 if at >= IMAGES_MAX {

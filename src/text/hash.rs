@@ -9,15 +9,15 @@ const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Hash of an object's members, independent of their order.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Members(u64);
+pub(crate) struct MembersHash(u64);
 
-impl Default for Members {
+impl Default for MembersHash {
     fn default() -> Self {
         Self(1)
     }
 }
 
-impl Members {
+impl MembersHash {
     /// Adds a member to the hash. `value`: the hash of the member's value.
     pub(crate) fn add(&mut self, key: Str<'_>, value: u64) {
         // A sum does not depend on the order.
@@ -44,7 +44,7 @@ pub(crate) fn value(reader: &mut Reader<'_>) -> Result<u64, Error> {
     Ok(match reader.kind()? {
         ValueKind::Object => {
             reader.begin_object()?;
-            let mut members = Members::default();
+            let mut members = MembersHash::default();
             while let Some(key) = reader.next_key()? {
                 members.add(key, value(reader)?);
             }

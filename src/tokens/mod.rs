@@ -9,7 +9,7 @@ pub(crate) mod parts;
 use crate::history::server_tools as server_history;
 use crate::json::{Raw, Str};
 use crate::model::tool::ToolDefinition;
-use crate::model::{Block, Document, DocumentSource, Request, Role, Text};
+use crate::model::{Block, DocumentBlock, DocumentSource, Request, Role, Text};
 use crate::observe::report::RequestCounts;
 
 const PER_MESSAGE: u64 = 4;
@@ -27,14 +27,14 @@ pub(crate) fn tokens_of(bytes: u64) -> u64 {
 }
 
 /// Counter of a request's tokens.
-pub(crate) struct Count<'t> {
-    texts: Texts<'t>,
+pub(crate) struct TokenCounter<'t> {
+    texts: TextCounter<'t>,
     /// Number of tokens of all content that is not text, such as images.
     tokens: u64,
 }
 
 /// Method of counting texts, with the result so far.
-enum Texts<'t> {
+enum TextCounter<'t> {
     /// Quick estimate from the number of bytes.
     Bytes(u64),
     /// Careful estimate from the kinds of letters, in thousandths of a token.
@@ -46,15 +46,15 @@ enum Texts<'t> {
 /// Estimates the input tokens of a request quickly.
 #[must_use]
 pub(crate) fn estimate(request: &Request<'_>) -> u64 {
-    Count::of(request, Texts::Bytes(0)).sum()
+    TokenCounter::of(request, TextCounter::Bytes(0)).sum()
 }
 
 /// Estimates the input tokens of a request carefully, for a token counting request. The caller
 /// [adds](Count::add) reasoning of earlier turns, because only the caller knows how much of that
 /// reasoning is sent.
 #[must_use]
-pub(crate) fn estimate_carefully(request: &Request<'_>) -> Count<'static> {
-    Count::of(request, Texts::Letters(0))
+pub(crate) fn estimate_carefully(request: &Request<'_>) -> TokenCounter<'static> {
+    TokenCounter::of(request, TextCounter::Letters(0))
 }
 
 /// Returns all text of a request for a tokenizer, and the tokens of the other content. Reasoning of
@@ -62,7 +62,7 @@ pub(crate) fn estimate_carefully(request: &Request<'_>) -> Count<'static> {
 #[must_use]
 pub(crate) fn text(request: &Request<'_>) -> (String, u64) {
     let mut text = String::new();
-    let tokens = Count::of(request, Texts::Kept(&mut text)).sum();
+    let tokens = TokenCounter::of(request, TextCounter::Kept(&mut text)).sum();
     (text, tokens)
 }
 
@@ -89,8 +89,8 @@ pub(crate) fn counts(request: &Request<'_>) -> RequestCounts {
     }
 }
 
-impl<'t> Count<'t> {
-    fn of(request: &Request<'_>, texts: Texts<'t>) -> Self {
+impl<'t> TokenCounter<'t> {
+    fn of(request: &Request<'_>, texts: TextCounter<'t>) -> Self {
         let mut count = Self { texts, tokens: 0 };
         count.before_messages(&request.system, &request.tools);
         for message in &request.messages {
@@ -128,23 +128,23 @@ impl<'t> Count<'t> {
 
     pub(crate) fn sum(&self) -> u64 {
         let text_tokens = match self.texts {
-            Texts::Bytes(bytes) => tokens_of(bytes),
-            Texts::Letters(thousandths) => thousandths.div_ceil(1000),
-            Texts::Kept(_) => 0,
+            TextCounter::Bytes(bytes) => tokens_of(bytes),
+            TextCounter::Letters(thousandths) => thousandths.div_ceil(1000),
+            TextCounter::Kept(_) => 0,
         };
         self.tokens.saturating_add(text_tokens)
     }
 
     fn text(&mut self, text: Str<'_>) {
         match &mut self.texts {
-            Texts::Bytes(bytes) => *bytes = bytes.saturating_add(text.decoded_len() as u64),
+            TextCounter::Bytes(bytes) => *bytes = bytes.saturating_add(text.decoded_len() as u64),
             _ => self.plain(&text.decode()),
         }
     }
 
     fn json(&mut self, json: Raw<'_>) {
         match &mut self.texts {
-            Texts::Bytes(bytes) => *bytes = bytes.saturating_add(json.compact_len() as u64),
+            TextCounter::Bytes(bytes) => *bytes = bytes.saturating_add(json.compact_len() as u64),
             _ => {
                 let mut compact = Vec::new();
                 json.compact(&mut compact);
@@ -156,9 +156,11 @@ impl<'t> Count<'t> {
     /// Counts a text without JSON escapes.
     fn plain(&mut self, text: &str) {
         match &mut self.texts {
-            Texts::Bytes(bytes) => *bytes = bytes.saturating_add(text.len() as u64),
-            Texts::Letters(known) => *known = known.saturating_add(letters::thousandths(text)),
-            Texts::Kept(all) => {
+            TextCounter::Bytes(bytes) => *bytes = bytes.saturating_add(text.len() as u64),
+            TextCounter::Letters(known) => {
+                *known = known.saturating_add(letters::thousandths(text))
+            }
+            TextCounter::Kept(all) => {
                 all.push_str(text);
                 all.push('\n');
             }
@@ -208,7 +210,7 @@ impl<'t> Count<'t> {
         }
     }
 
-    fn document(&mut self, document: &Document<'_>) {
+    fn document(&mut self, document: &DocumentBlock<'_>) {
         for text in [document.title, document.context].into_iter().flatten() {
             self.text(text);
         }

@@ -1,18 +1,18 @@
 //! Careful estimates of the tokens in parts of a request.
 
-use super::{Count, Texts};
+use super::{TextCounter, TokenCounter};
 use crate::history::clearing::Tokens;
 use crate::json::Str;
 use crate::model::tool::ToolDefinition;
 use crate::model::{Block, Text};
 
 /// System prompt and tools of a request, for careful estimates of its parts.
-pub(crate) struct Parts<'r, 'a> {
+pub(crate) struct CountedParts<'r, 'a> {
     pub(crate) system: &'r [Text<'a>],
     pub(crate) tools: &'r [ToolDefinition<'a>],
 }
 
-impl Tokens for Parts<'_, '_> {
+impl Tokens for CountedParts<'_, '_> {
     fn before_messages(&self) -> u64 {
         counted(|count| count.before_messages(self.system, self.tools))
     }
@@ -30,8 +30,8 @@ impl Tokens for Parts<'_, '_> {
     }
 }
 
-fn counted(add: impl FnOnce(&mut Count<'static>)) -> u64 {
-    let mut count = Count { texts: Texts::Letters(0), tokens: 0 };
+fn counted(add: impl FnOnce(&mut TokenCounter<'static>)) -> u64 {
+    let mut count = TokenCounter { texts: TextCounter::Letters(0), tokens: 0 };
     add(&mut count);
     count.sum()
 }

@@ -18,11 +18,11 @@ pub(super) const PLACEHOLDER: &str = "DeferredToolPlaceholder";
 
 /// Rules for all tool definitions of a request.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Rules<'a> {
+pub(super) struct DefinitionRules<'a> {
     /// Request body with the definitions, for the paths in errors.
     pub(super) body: &'a str,
     /// Rules for tool names that the upstream accepts.
-    pub(super) names: names::Rules,
+    pub(super) names: names::NameRules,
     /// Schemas that may be sent with `function.strict`; `None` if the upstream does not support
     /// that member.
     pub(super) strict_schemas: Option<StrictSchemas>,
@@ -55,14 +55,14 @@ impl Availability {
 /// Creates the function for a definition of kind `Client`, `Function` or `Custom`. `known` is true
 /// if the exact version of its type is known.
 pub(super) fn function<'a>(
-    rules: Rules<'a>,
+    rules: DefinitionRules<'a>,
     kind: ToolKind,
     known: bool,
     mut definition: ToolDefinition<'a>,
     added: bool,
     warnings: &mut Warnings,
 ) -> Result<(Function<'a>, Availability), Error> {
-    let Rules { body, names: rules, strict_schemas } = rules;
+    let DefinitionRules { body, names: rules, strict_schemas } = rules;
     let at = definition.at;
     let uncallable = definition.uncallable;
     let name = definition.name.take();

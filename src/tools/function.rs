@@ -20,7 +20,7 @@ const EXAMPLE_BYTES_MAX: usize = 2048;
 
 /// Form of function definitions that an upstream accepts.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Form {
+pub(super) struct FunctionForm {
     dialect: ToolSchema,
     /// True if each function needs a description, even an empty one.
     empty_description: bool,
@@ -28,7 +28,7 @@ pub(super) struct Form {
     description_max: usize,
 }
 
-impl Form {
+impl FunctionForm {
     pub(super) fn of(profile: &Profile) -> Self {
         Self {
             dialect: profile.tool_schema,
@@ -72,7 +72,7 @@ impl<'a> Function<'a> {
     pub(super) fn custom(
         definition: &mut ToolDefinition<'a>,
         name: Cow<'a, str>,
-        rules: names::Rules,
+        rules: names::NameRules,
     ) -> Self {
         let schema = definition.input_schema.map_or("{}", |schema| schema.text());
         let (schema, found) = plain_of(schema, definition.found);
@@ -93,7 +93,7 @@ impl<'a> Function<'a> {
         definition: &mut ToolDefinition<'a>,
         builtin: Builtin,
         name: Cow<'a, str>,
-        rules: names::Rules,
+        rules: names::NameRules,
     ) -> Self {
         let mut function = Self {
             outgoing: accepted(&name, rules),
@@ -120,7 +120,7 @@ impl<'a> Function<'a> {
     }
 
     /// Creates the function of a member of a toolset.
-    pub(super) fn member(toolset: &'static str, member: Builtin, rules: names::Rules) -> Self {
+    pub(super) fn member(toolset: &'static str, member: Builtin, rules: names::NameRules) -> Self {
         Self {
             name: Cow::Borrowed(member.name()),
             outgoing: member_name(member.name(), toolset, rules),
@@ -175,7 +175,12 @@ impl<'a> Function<'a> {
     }
 
     /// Writes the function as an element of `tools` in Chat Completions form.
-    pub(super) fn write(&self, json: &mut Writer<'_>, form: Form, cached: Option<CacheMark>) {
+    pub(super) fn write(
+        &self,
+        json: &mut Writer<'_>,
+        form: FunctionForm,
+        cached: Option<CacheMark>,
+    ) {
         json.begin_object().kind("function");
         json.key("function").begin_object();
         if let Some(function) = self.ready {
@@ -196,7 +201,7 @@ impl<'a> Function<'a> {
 
     /// Writes the function as an element of `tools` in Responses form, always with `strict`: the
     /// default of Responses is true.
-    pub(super) fn write_flat(&self, json: &mut Writer<'_>, form: Form) {
+    pub(super) fn write_flat(&self, json: &mut Writer<'_>, form: FunctionForm) {
         json.begin_object().kind("function");
         let mut says_strict = false;
         if let Some(function) = self.ready {
@@ -211,8 +216,8 @@ impl<'a> Function<'a> {
     }
 
     /// Writes the members `name`, `description` and `parameters`.
-    fn write_members(&self, json: &mut Writer<'_>, form: Form) {
-        let Form { dialect, empty_description, description_max } = form;
+    fn write_members(&self, json: &mut Writer<'_>, form: FunctionForm) {
+        let FunctionForm { dialect, empty_description, description_max } = form;
         json.key("name").text(&self.outgoing);
         let remarks = match self.description.is_empty() {
             true => self.remarks.trim_start(),
@@ -261,11 +266,11 @@ fn write_given(json: &mut Writer<'_>, object: &str) -> Result<bool, json::Error>
 }
 
 /// Returns the upstream's name for a member of a toolset.
-pub(super) fn member_name(name: &str, toolset: &str, rules: names::Rules) -> Cow<'static, str> {
+pub(super) fn member_name(name: &str, toolset: &str, rules: names::NameRules) -> Cow<'static, str> {
     Cow::Owned(names::outgoing(&format!("{toolset}__{name}"), rules).into_owned())
 }
 
-fn accepted<'a>(name: &Cow<'a, str>, rules: names::Rules) -> Cow<'a, str> {
+fn accepted<'a>(name: &Cow<'a, str>, rules: names::NameRules) -> Cow<'a, str> {
     match names::outgoing(name, rules) {
         Cow::Borrowed(_) => name.clone(),
         Cow::Owned(other) => Cow::Owned(other),

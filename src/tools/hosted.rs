@@ -3,7 +3,7 @@
 use super::choice::SentChoice;
 use super::definition::left_out;
 use super::mcp::McpTool;
-use super::offer::Server;
+use super::offer::ServerTool;
 use crate::error::Error;
 use crate::json::{self, Reader, Str, Writer};
 use crate::model::path_at;
@@ -42,7 +42,7 @@ impl Hosted {
     ///
     /// A server tool that is left out is forced by `tool_choice`, or is the only tool.
     pub(super) fn new(
-        servers: &[Server<'_>],
+        servers: &[ServerTool<'_>],
         beside: Beside<'_>,
         profile: &Profile,
         warnings: &mut Warnings,
@@ -169,7 +169,7 @@ fn read_domains(array: &str) -> Result<Vec<Str<'_>>, json::Error> {
 /// Leaves a server tool out with a warning. A `needed` tool is an error, because the client would
 /// wait for it in vain.
 fn leave_out(
-    server: &Server<'_>,
+    server: &ServerTool<'_>,
     body: &str,
     needed: bool,
     warnings: &mut Warnings,

@@ -63,7 +63,7 @@ pub(super) fn tools(
     let mut known = Names::default();
     for (at, raw) in servers.elements().enumerate() {
         let path = format!("mcp_servers[{at}]");
-        let server = Server::read(raw, &path, warnings)?;
+        let server = McpServer::read(raw, &path, warnings)?;
         let name = server.name.decode();
         if known.insert(name.clone(), ()).is_some() {
             return Err(Error::invalid(format!("{path}.name: another server has this name")));
@@ -99,7 +99,7 @@ enum Allowed<'a> {
 }
 
 /// Element of `mcp_servers`.
-struct Server<'a> {
+struct McpServer<'a> {
     name: Str<'a>,
     url: Str<'a>,
     token: Option<Str<'a>>,
@@ -107,7 +107,7 @@ struct Server<'a> {
     allowed: Allowed<'a>,
 }
 
-impl<'a> Server<'a> {
+impl<'a> McpServer<'a> {
     fn read(raw: &'a str, path: &str, warnings: &mut Warnings) -> Result<Self, Error> {
         let (mut name, mut url, mut token, mut configuration) = (None, None, None, "{}");
         for (key, value) in json::members(raw).filter(|(_, value)| *value != "null") {

@@ -37,7 +37,7 @@ use crate::observe::warning::Warnings;
 use crate::profile::Profile;
 use crate::text::names::{NameSet, Names};
 use choice::SentChoice;
-use function::{Form, Function};
+use function::{Function, FunctionForm};
 use hosted::{Beside, Hosted};
 use offer::{Offers, Sorted};
 
@@ -57,14 +57,14 @@ pub(crate) struct ToolSet<'a> {
     hosted: Hosted,
     /// Functions that are not sent, because no tool search has loaded them.
     deferred: Vec<Function<'a>>,
-    form: Form,
-    names: names::Rules,
+    form: FunctionForm,
+    names: names::NameRules,
 }
 
 /// Returns a tool's name that fits OpenAI's rules: at most 64 letters, digits, `_` and `-`.
 #[must_use]
 pub(crate) fn plain_name(name: &str) -> Cow<'_, str> {
-    names::outgoing(name, names::Rules::plain())
+    names::outgoing(name, names::NameRules::plain())
 }
 
 /// Client's `cache_control` mark on a tool.
@@ -163,8 +163,8 @@ impl<'a> ToolSet<'a> {
             any: SentChoice::any(profile),
             one_tool_call,
             hosted,
-            form: Form::of(profile),
-            names: names::Rules::of(profile),
+            form: FunctionForm::of(profile),
+            names: names::NameRules::of(profile),
         })
     }
 

@@ -24,7 +24,7 @@ const PREFIX: &str = "tool_";
 
 /// Rules for tool names that an upstream accepts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Rules {
+pub(super) struct NameRules {
     /// Maximum length of a name in characters; 0 if unlimited.
     length_max: usize,
     first: First,
@@ -42,7 +42,7 @@ enum First {
     Letter,
 }
 
-impl Rules {
+impl NameRules {
     pub(super) fn of(profile: &Profile) -> Self {
         let first = match profile.tool_schema {
             ToolSchema::Gemini => First::LetterOrLine,
@@ -70,7 +70,7 @@ impl Rules {
 
 /// Returns the upstream's name for the tool `name`.
 #[must_use]
-pub(super) fn outgoing(name: &str, rules: Rules) -> Cow<'_, str> {
+pub(super) fn outgoing(name: &str, rules: NameRules) -> Cow<'_, str> {
     let length_max = rules.length_max;
     let too_long = length_max > 0 && name.len() > length_max;
     let is_plain = !name.is_empty() && name.bytes().all(is_name_byte);

@@ -16,13 +16,13 @@
 
 use std::borrow::Cow;
 
-use super::definition::{self, Availability, PLACEHOLDER, Rules, kind_of};
+use super::definition::{self, Availability, DefinitionRules, PLACEHOLDER, kind_of};
 use super::function::{Function, member_name};
 use super::names;
 use super::typed::{ToolKind, Toolset};
 use crate::error::Error;
 use crate::model::path_at;
-use crate::model::tool::{Reference, Target, ToolChange, ToolDefinition};
+use crate::model::tool::{Reference, ReferencedTool, ToolChange, ToolDefinition};
 use crate::observe::warning::Warnings;
 use crate::profile::{Mcp, Profile, ToolSchema};
 use crate::text::names::{NameSet, Names};
@@ -30,14 +30,14 @@ use crate::text::words;
 
 /// Tool of the request that may be offered.
 #[derive(Debug)]
-struct Candidate<'a> {
+struct OfferCandidate<'a> {
     state: Availability,
     what: What<'a>,
     /// True if the tool came with a `tool_addition`.
     added: bool,
 }
 
-impl Candidate<'_> {
+impl OfferCandidate<'_> {
     /// Returns true if the tool is a member of a toolset.
     fn is_member(&self) -> bool {
         matches!(&self.what, What::Function(function) if function.toolset.is_some())
@@ -49,12 +49,12 @@ enum What<'a> {
     /// Function, which the client runs.
     Function(Box<Function<'a>>),
     /// Server tool, which the real API would run.
-    Server(Box<Server<'a>>),
+    Server(Box<ServerTool<'a>>),
 }
 
 /// Server tool, which the real API would run.
 #[derive(Debug)]
-pub(super) struct Server<'a> {
+pub(super) struct ServerTool<'a> {
     pub(super) name: &'static str,
     pub(super) definition: ToolDefinition<'a>,
 }
@@ -67,13 +67,13 @@ pub(super) struct Sorted<'a> {
     pub(super) functions: Vec<Function<'a>>,
     /// Deferred functions that no tool search has loaded.
     pub(super) deferred: Vec<Function<'a>>,
-    pub(super) servers: Vec<Server<'a>>,
+    pub(super) servers: Vec<ServerTool<'a>>,
 }
 
 /// List of every tool of a request, with its availability.
 #[derive(Debug, Default)]
 pub(super) struct Offers<'a> {
-    rules: Rules<'a>,
+    rules: DefinitionRules<'a>,
     /// True if the upstream can call tools of MCP servers.
     takes_mcp: bool,
     /// Toolsets of MCP servers.
@@ -81,7 +81,7 @@ pub(super) struct Offers<'a> {
     /// Number of definitions so far. The elements of `tools` come first, so this is the index of
     /// the next element.
     defined: usize,
-    candidates: Vec<Candidate<'a>>,
+    candidates: Vec<OfferCandidate<'a>>,
     /// Index of each candidate by its outgoing name.
     by_name: Names<'a, usize>,
     /// Indexes of the candidates that are members of toolsets; few, since names are unique.
@@ -93,9 +93,9 @@ pub(super) struct Offers<'a> {
 impl<'a> Offers<'a> {
     pub(super) fn new(body: &'a str, profile: &Profile) -> Self {
         Self {
-            rules: Rules {
+            rules: DefinitionRules {
                 body,
-                names: names::Rules::of(profile),
+                names: names::NameRules::of(profile),
                 // The other schema dialects lack the keywords that make a schema strict.
                 strict_schemas: (profile.strict_tools && profile.tool_schema == ToolSchema::Full)
                     .then_some(profile.strict_schemas),
@@ -130,7 +130,7 @@ impl<'a> Offers<'a> {
                 return Err(Error::unsupported_kind(&path_at(self.rules.body, at), "mcp_toolset"));
             }
             ToolKind::Server(name) => {
-                (What::Server(Box::new(Server { name, definition })), Availability::Offered)
+                (What::Server(Box::new(ServerTool { name, definition })), Availability::Offered)
             }
             ToolKind::Toolset(toolset) => {
                 return self.toolset(toolset, &definition, added, warnings);
@@ -142,7 +142,7 @@ impl<'a> Offers<'a> {
                 (What::Function(Box::new(function)), state)
             }
         };
-        self.push(Candidate { state, what, added }, at, warnings)
+        self.push(OfferCandidate { state, what, added }, at, warnings)
     }
 
     /// Adds the enabled members of a toolset.
@@ -176,14 +176,14 @@ impl<'a> Offers<'a> {
             let state = Availability::first(deferred, added);
             let function = Function::member(toolset.name, member, self.rules.names);
             let what = What::Function(Box::new(function));
-            self.push(Candidate { state, what, added }, at, warnings)?;
+            self.push(OfferCandidate { state, what, added }, at, warnings)?;
         }
         Ok(())
     }
 
     fn push(
         &mut self,
-        candidate: Candidate<'a>,
+        candidate: OfferCandidate<'a>,
         at: usize,
         warnings: &Warnings,
     ) -> Result<(), Error> {
@@ -207,7 +207,7 @@ impl<'a> Offers<'a> {
                 .with_code("tool_name_conflict"));
         }
         let index = known.unwrap_or(self.candidates.len());
-        if candidate.is_member() && !same.is_some_and(Candidate::is_member) {
+        if candidate.is_member() && !same.is_some_and(OfferCandidate::is_member) {
             self.members.push(index);
         }
         match self.candidates.get_mut(index) {
@@ -232,7 +232,7 @@ impl<'a> Offers<'a> {
             ToolChange::Add(reference) => (reference, Availability::Offered),
             ToolChange::Remove(reference) => (reference, Availability::Removed),
         };
-        let Reference { at, target: Target::Tool(name) } = reference else {
+        let Reference { at, target: ReferencedTool::Tool(name) } = reference else {
             let path = path_at(self.rules.body, reference.at);
             return Err(Error::unsupported_kind(&path, "a tool of an MCP server"));
         };
@@ -329,7 +329,7 @@ impl<'a> Offers<'a> {
         if all {
             // The tools keep their positions, because each request has all of them, whatever a
             // search finds.
-            let waits = |it: &&mut Candidate<'_>| {
+            let waits = |it: &&mut OfferCandidate<'_>| {
                 matches!(it.state, Availability::Deferred | Availability::Loaded(_))
             };
             self.candidates
@@ -385,7 +385,7 @@ fn unresolved(path: &str, name: &str) -> Error {
 pub(super) fn name_in_history<'n>(
     name: &'n str,
     toolset: Option<&str>,
-    rules: names::Rules,
+    rules: names::NameRules,
 ) -> Cow<'n, str> {
     match toolset {
         Some(toolset) => member_name(name, toolset, rules),

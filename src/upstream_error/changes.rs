@@ -32,12 +32,12 @@ type Has = fn(&Refused, &RequestContext) -> bool;
 
 /// Row of the table: a change to the request, and the evidence that an upstream demands it. Text
 /// fields are lists separated by ` | `.
-pub(super) struct Row {
+pub(super) struct ChangeRow {
     pub(super) change: Refused,
     pub(super) loss: Loss,
     /// Name of the change in warnings: a code, or the profile key that avoids the first failed
     /// request.
-    warning: Warning,
+    warning: WarningName,
     /// Test that returns true if a Chat Completions request can have the refused part.
     chat: Has,
     /// Test that returns true if a Responses request can have the refused part.
@@ -66,7 +66,7 @@ pub(super) struct Row {
 
 /// Name of a change in warnings: a code, or a profile key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Warning {
+enum WarningName {
     Code(&'static str),
     /// Key of the profile, which follows in the warning `parameter_refused:KEY`.
     Key(&'static str),
@@ -74,7 +74,7 @@ enum Warning {
 
 impl Refused {
     /// Returns the row of the change. A change without a row would leave the request as it is.
-    fn row(&self) -> &'static Row {
+    fn row(&self) -> &'static ChangeRow {
         rows().find(|row| row.change.is_like(self)).unwrap_or(&rows::ROW)
     }
 
@@ -82,8 +82,8 @@ impl Refused {
     #[must_use]
     pub fn code(&self) -> (&'static str, &'static str) {
         match self.row().warning {
-            Warning::Code(code) => (code, ""),
-            Warning::Key(key) => ("parameter_refused", key),
+            WarningName::Code(code) => (code, ""),
+            WarningName::Key(key) => ("parameter_refused", key),
         }
     }
 
@@ -167,7 +167,7 @@ mod tests {
             let first = rows().position(|other| other.change.is_like(&row.change));
             assert_eq!(first, Some(at), "{:?}", row.change);
             let key = match row.warning {
-                Warning::Code(word) | Warning::Key(word) => word,
+                WarningName::Code(word) | WarningName::Key(word) => word,
             };
             assert!(!key.is_empty(), "{:?}", row.change);
         }
@@ -178,7 +178,7 @@ mod tests {
         let table = include_str!("../../tests/exchange/every_change.rs").lines();
         let in_table =
             table.filter_map(|line| line.strip_prefix("        name: \"")?.strip_suffix("\","));
-        let name = |row: &Row| match &row.change {
+        let name = |row: &ChangeRow| match &row.change {
             Refused::Parameter(parameter) => format!("{parameter:?}"),
             change @ Refused::EmptyContent(_) => format!("{change:?}"),
             change => format!("{change:?}").split('(').next().unwrap_or_default().to_owned(),

@@ -10,7 +10,7 @@ mod echoes;
 use std::cmp::Ordering;
 
 use self::echoes::{Echoes, QUOTES, quoted};
-use super::changes::{Loss, Row, rows};
+use super::changes::{ChangeRow, Loss, rows};
 use super::quoted::own_words;
 use super::refused::Refused;
 use super::wordings::{TEXT_TOO_LONG, VETOES, WANTS_TEXT};
@@ -143,10 +143,10 @@ fn is_hopeless(rejection: &Rejection) -> bool {
 }
 
 /// Path in the request: names, and `*` for array indices.
-type Path = Vec<String>;
+type RequestPath = Vec<String>;
 
 /// Returns the paths in an error that exist in the request.
-fn paths(rejection: &Rejection, sent: Option<&str>) -> Vec<Path> {
+fn paths(rejection: &Rejection, sent: Option<&str>) -> Vec<RequestPath> {
     let follow = |path| sent.map_or_else(|| unresolved(path), |sent| resolved(path, sent));
     let parameter = rejection.parameter.as_deref().and_then(follow);
     let in_words = paths_in(&rejection.message, sent).filter_map(follow);
@@ -187,19 +187,19 @@ fn steps(path: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Returns a path without resolving it, because the request is gone.
-fn unresolved(path: &str) -> Option<Path> {
+fn unresolved(path: &str) -> Option<RequestPath> {
     let name = |step: &str| match step.bytes().all(|byte| byte.is_ascii_digit()) {
         true => "*".to_owned(),
         false => step.to_owned(),
     };
-    let found: Path = steps(path).map(name).collect();
+    let found: RequestPath = steps(path).map(name).collect();
     (!found.is_empty()).then_some(found)
 }
 
 /// Returns the beginning of a path that exists in the request; `None` if even the first step does
 /// not exist.
-fn resolved(path: &str, sent: &str) -> Option<Path> {
-    let (mut value, mut found, mut unknown) = (sent, Path::new(), 0usize);
+fn resolved(path: &str, sent: &str) -> Option<RequestPath> {
+    let (mut value, mut found, mut unknown) = (sent, RequestPath::new(), 0usize);
     let mut steps = steps(path).peekable();
     while let Some(step) = steps.next() {
         // A path may have a block's type before its member:
@@ -234,7 +234,7 @@ fn resolved(path: &str, sent: &str) -> Option<Path> {
 
 /// Returns true if a path leads to the part that a row affects, or into it. If a text was expected,
 /// the path may also lead to a value that contains the part.
-fn leads_to(path: &Path, row: &Row, wants_text: bool) -> bool {
+fn leads_to(path: &RequestPath, row: &ChangeRow, wants_text: bool) -> bool {
     // A complaint about one part of a list does not demand a text in place of the list.
     let is_list = row.makes_text && row.loss == Loss::Nothing;
     listed(row.places).any(|place| {
@@ -249,7 +249,7 @@ fn leads_to(path: &Path, row: &Row, wants_text: bool) -> bool {
 }
 
 /// Returns true if the server's own words name the part that a row affects.
-fn is_named(row: &Row, echoes: &mut Echoes<'_>) -> bool {
+fn is_named(row: &ChangeRow, echoes: &mut Echoes<'_>) -> bool {
     listed(row.names).any(|name| name.split(" & ").all(|part| echoes.names(part)))
         && (row.lacks.is_empty() || listed(row.lacks).any(|word| echoes.refuses(word)))
 }

@@ -1,7 +1,7 @@
 //! Detection of errors about a single image that a model cannot process, or about too many images.
 
 use super::quoted::own_words;
-use super::wordings::{FETCHING, FOR_MORE, ONE_IMAGE, Part, SPOILT_IMAGE, TAKEN_IMAGES};
+use super::wordings::{FETCHING, FOR_MORE, ONE_IMAGE, PhraseRole, SPOILT_IMAGE, TAKEN_IMAGES};
 use crate::model::request_context::RequestContext;
 use crate::text::words;
 
@@ -16,7 +16,7 @@ pub(super) fn is_one_image(
     if SPOILT_IMAGE.any(&text) {
         return true;
     }
-    if ONE_IMAGE.has(Part::Other, &text) {
+    if ONE_IMAGE.has(PhraseRole::Other, &text) {
         return false;
     }
     if context.refusable.image_hosts.iter().any(|host| fails_at(&text, host)) {
@@ -26,8 +26,8 @@ pub(super) fn is_one_image(
     let end = TAKEN_IMAGES.first_place(&text).unwrap_or(text.len());
     let subject = text.get(..end).unwrap_or(&text);
     let named = parameter.is_some_and(|name| names_image(&name.to_ascii_lowercase()));
-    (named || names_image(subject) || ONE_IMAGE.has(Part::Subject, subject))
-        && ONE_IMAGE.has(Part::Refusal, &text)
+    (named || names_image(subject) || ONE_IMAGE.has(PhraseRole::Subject, subject))
+        && ONE_IMAGE.has(PhraseRole::Refusal, &text)
 }
 
 /// Number of bytes before a URL that belong to the same clause, and around a URL that refer to it.

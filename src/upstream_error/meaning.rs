@@ -4,9 +4,9 @@ use super::error_body::ErrorBody;
 use super::wordings::{
     BAD_KEY, CERTAINLY_TOO_LONG, CODES_400, CODES_401, CODES_402, CODES_403, CODES_404, CODES_413,
     CODES_429, CODES_503, CODES_504, FILTER_CODES, FILTERED, INVALID_PROMPT, INVALID_PROMPT_CODES,
-    KEY_CODES, LIMITED, MODEL_CODES, NO_PATH, NO_PATH_WORDS, NOT_THERE, OF_MODEL, Part, RATES,
-    RETRY_AFTER, TOO_LARGE, UNKNOWN_MODEL, UNPAID, UNPAID_CODES, USED_UP, WANTS_TLS, WINDOW_CODES,
-    Wordings,
+    KEY_CODES, LIMITED, MODEL_CODES, NO_PATH, NO_PATH_WORDS, NOT_THERE, OF_MODEL, PhraseRole,
+    RATES, RETRY_AFTER, TOO_LARGE, UNKNOWN_MODEL, UNPAID, UNPAID_CODES, USED_UP, WANTS_TLS,
+    WINDOW_CODES, Wordings,
 };
 use super::{images, window};
 use crate::headers::time::duration;
@@ -47,7 +47,7 @@ impl ErrorBody {
             || self.prompt_tokens > self.context_tokens && self.context_tokens.is_some()
             || CERTAINLY_TOO_LONG.says(&text)
             || window::names_a_long_conversation(&text)
-                && !CERTAINLY_TOO_LONG.has(Part::Other, &text)
+                && !CERTAINLY_TOO_LONG.has(PhraseRole::Other, &text)
     }
 
     /// Returns true if the provider's filter refused the prompt.
@@ -169,7 +169,7 @@ impl ErrorBody {
     pub(super) fn is_bad_key(&self) -> bool {
         let text = self.message.to_ascii_lowercase();
         self.has_code(&KEY_CODES)
-            || BAD_KEY.phrases(Part::Alone).any(|start| text.starts_with(start))
+            || BAD_KEY.phrases(PhraseRole::Alone).any(|start| text.starts_with(start))
     }
 
     /// Returns true if the error refuses one image, or the number of images.
@@ -187,7 +187,7 @@ impl ErrorBody {
     pub(super) fn retry_after(&self) -> Option<u64> {
         let text = self.message.to_ascii_lowercase();
         let complaint = || {
-            let mut words = RETRY_AFTER.phrases(Part::After);
+            let mut words = RETRY_AFTER.phrases(PhraseRole::After);
             let (_, after) = words.find_map(|word| words::split_once(&text, word))?;
             let mut parts = after.split_ascii_whitespace();
             let number = words::trim_end(parts.next()?, b".,");

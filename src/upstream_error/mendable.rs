@@ -4,7 +4,8 @@
 
 use super::number_beside::leading_number;
 use super::wordings::{
-    ADAPTIVE_THINKING, CLIENTS_WORDS, EFFORT_NAMED, NUMBERED_TOOLS, Part, SYSTEM_ROLE, TOOL_SCHEMA,
+    ADAPTIVE_THINKING, CLIENTS_WORDS, EFFORT_NAMED, NUMBERED_TOOLS, PhraseRole, SYSTEM_ROLE,
+    TOOL_SCHEMA,
 };
 use crate::error::Reason;
 use crate::model::request_context::RequestContext;
@@ -35,7 +36,7 @@ fn place_of_tool(message: &str, text: &str, context: &RequestContext) -> Option<
     }
     let named = context.tools.iter().find(|tool| is_quoted(message, &tool.outgoing));
     let number =
-        || NUMBERED_TOOLS.phrases(Part::After).find_map(|word| position_behind(text, word));
+        || NUMBERED_TOOLS.phrases(PhraseRole::After).find_map(|word| position_behind(text, word));
     named.or_else(|| context.tools.iter().nth(number()?))?.place
 }
 

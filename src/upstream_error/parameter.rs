@@ -2,8 +2,8 @@
 //! support. Clients send their settings with each request, so every request would be refused.
 
 use super::wordings::{
-    ALWAYS_THINKS, BEFORE_PARAMETER, EFFORT, NEVER_THINKS, NO_ENCRYPTION, PARAMETER, Part, TAKEN,
-    TAKEN_UNTIL,
+    ALWAYS_THINKS, BEFORE_PARAMETER, EFFORT, NEVER_THINKS, NO_ENCRYPTION, PARAMETER, PhraseRole,
+    TAKEN, TAKEN_UNTIL,
 };
 use super::{python, without_quotes};
 use crate::error::{Parameter, Reason};
@@ -70,7 +70,7 @@ fn refused_by(whole: &str) -> Option<Reason> {
         words::places(&text, path)
             .any(|at| text.as_bytes().get(at.saturating_add(path.len())).is_some_and(is_name_byte))
     };
-    if PARAMETER.has(Part::Other, &text) || OTHER_PATHS.into_iter().any(is_path) {
+    if PARAMETER.has(PhraseRole::Other, &text) || OTHER_PATHS.into_iter().any(is_path) {
         return None;
     }
     if words::has(&text, "function tools with reasoning_effort") {
@@ -97,9 +97,9 @@ fn refused_by(whole: &str) -> Option<Reason> {
     let Some((at, refused)) = named else {
         return NEVER_THINKS.says(&text).then_some(Reason::Parameter(Parameter::Thinking));
     };
-    let is_refused = PARAMETER.has(Part::Refusal, &text);
+    let is_refused = PARAMETER.has(PhraseRole::Refusal, &text);
     match refused {
-        Reason::Effort { .. } if is_refused || EFFORT.has(Part::Refusal, &text) => {
+        Reason::Effort { .. } if is_refused || EFFORT.has(PhraseRole::Refusal, &text) => {
             let names_value = !efforts(whole).is_empty();
             Some(Reason::Effort { taken: efforts(taken), names_value })
         }
@@ -110,7 +110,7 @@ fn refused_by(whole: &str) -> Option<Reason> {
             None
         }
         // An error that refuses only the parameter's value does not refuse the parameter.
-        _ if EFFORT.has(Part::Refusal, taken) || !is_refused => None,
+        _ if EFFORT.has(PhraseRole::Refusal, taken) || !is_refused => None,
         refused => Some(refused.clone()),
     }
 }
@@ -143,7 +143,8 @@ fn place_of_word(text: &str, name: &str) -> Option<usize> {
         let is_quoted =
             before.ends_with(['\'', '"', '`']) && matches!(next, Some(b'\'' | b'"' | b'`'));
         let begins = before.is_empty() && next == Some(b':');
-        let stands = BEFORE_PARAMETER.phrases(Part::Alone).any(|start| before.ends_with(start));
+        let stands =
+            BEFORE_PARAMETER.phrases(PhraseRole::Alone).any(|start| before.ends_with(start));
         let ends = before.ends_with(": ") && matches!(next, None | Some(b'.' | b',' | b':'));
         is_quoted || begins || stands || ends || behind.starts_with(" field")
     })

@@ -25,7 +25,7 @@ pub enum Refused {
     MaxTokens(u64),
     /// Limit of the answer, which is lowered to the tokens that the prompt leaves in the context
     /// window.
-    Space(Space),
+    Space(WindowSpace),
     /// Parameter `stream_options`, which is left out. The upstream then sends no token counts in
     /// streams.
     StreamOptions,
@@ -70,7 +70,7 @@ pub enum Refused {
 
 /// Part of a context window that a prompt leaves for the answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Space {
+pub struct WindowSpace {
     /// Maximum number of tokens of the answer that fit beside the prompt.
     pub answer: u64,
     /// Tokens of the prompt, as counted by the upstream.
@@ -79,7 +79,7 @@ pub struct Space {
     pub estimate: u64,
 }
 
-impl Space {
+impl WindowSpace {
     /// Minimum number of tokens for an answer; fewer hardly hold a whole tool call. If less space
     /// is left, the client gets the error and compacts the history.
     pub(crate) const LEAST: u64 = 1024;
@@ -159,7 +159,7 @@ impl Refused {
             Reason::ResponseFormat => Self::ResponseFormat,
             Reason::Reasoning | Reason::ReasoningUnread { .. } => Self::Reasoning,
             Reason::ContextTooLong(limit) | Reason::RateTooLow(limit) => {
-                Self::Space(Space::of(*limit, context)?)
+                Self::Space(WindowSpace::of(*limit, context)?)
             }
             Reason::AnswerTooLong { most, .. } | Reason::AnswerLimit(most) => less(*most)?,
             Reason::StreamOptions => Self::StreamOptions,

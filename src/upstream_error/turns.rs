@@ -1,6 +1,6 @@
 //! Detection of errors about the order of roles: the user must begin, and the roles must alternate.
 
-use super::wordings::{BEGINNINGS, Part, TURNS};
+use super::wordings::{BEGINNINGS, PhraseRole, TURNS};
 use crate::text::words;
 
 /// Returns true if an error demands that user and assistant messages alternate, or that the user
@@ -9,7 +9,8 @@ pub(super) fn is_turns(text: &str) -> bool {
     // A template names the role before the word, a server quotes the role:
     // `message with role user`.
     let of_user = words::places(text, "user").any(|at| is_of_role(text, at));
-    let begins = BEGINNINGS.has(Part::Refusal, text) && !BEGINNINGS.has(Part::Other, text);
+    let begins =
+        BEGINNINGS.has(PhraseRole::Refusal, text) && !BEGINNINGS.has(PhraseRole::Other, text);
     TURNS.says(text) || of_user && begins
 }
 

@@ -11,8 +11,9 @@ use super::number_beside::{leading_number, number_after};
 use super::wordings::{
     AFFORDABLE, ANSWER, ANSWER_ABOVE, ANSWER_BOUND, ANSWER_LEAST, ANSWER_MOST, ANSWER_MOST_BESIDE,
     ANSWER_MOST_ELSE, ANSWER_TOKENS, ANSWER_UNITS, CONVERSATION, LIMIT_REACHED, NEGATIVE, NO_WORD,
-    OTHERS_OF_A_WINDOW, PROMPT_TOKENS, Part, RATES, SUM_TOKENS, TOO_LONG, TOO_MUCH_OF_A_WINDOW,
-    TOTAL_TOKENS, TOTAL_TOO_MUCH, WINDOW, WINDOW_CODES, WINDOW_SIZE, WRITTEN_BY_A_MODEL, Wordings,
+    OTHERS_OF_A_WINDOW, PROMPT_TOKENS, PhraseRole, RATES, SUM_TOKENS, TOO_LONG,
+    TOO_MUCH_OF_A_WINDOW, TOTAL_TOKENS, TOTAL_TOO_MUCH, WINDOW, WINDOW_CODES, WINDOW_SIZE,
+    WRITTEN_BY_A_MODEL, Wordings,
 };
 use crate::error::{ContextLimit, MAX_TOKENS, NO_SPACE, OF_OUTPUT, Reason};
 use crate::model::request_context::RequestContext;
@@ -55,13 +56,13 @@ pub(super) fn lowered(message: &str) -> String {
 /// for the server's memory does not count.
 pub(super) fn names_a_long_conversation(text: &str) -> bool {
     let is_long = TOO_LONG.any(text) && !words::has(text, COHERE)
-        || WINDOW.has(Part::Refusal, text) && CONVERSATION.says(text);
+        || WINDOW.has(PhraseRole::Refusal, text) && CONVERSATION.says(text);
     is_long && !RATES.any(text) && !OTHERS_OF_A_WINDOW.any(text) && !is_of_the_answer(text)
 }
 
 fn is_window(error_body: &ErrorBody, text: &str) -> bool {
-    let is_window = WINDOW.has(Part::Subject, text);
-    let is_too_much = WINDOW.has(Part::Refusal, text);
+    let is_window = WINDOW.has(PhraseRole::Subject, text);
+    let is_too_much = WINDOW.has(PhraseRole::Refusal, text);
     let of_window = (TOO_LONG.any(text) && (is_window || !words::has(text, COHERE))
         || is_window && (is_too_much || TOO_MUCH_OF_A_WINDOW.any(text)))
         && !OTHERS_OF_A_WINDOW.any(text)
@@ -71,7 +72,7 @@ fn is_window(error_body: &ErrorBody, text: &str) -> bool {
         || !RATES.any(text)
             && (of_window
                 || text.starts_with(SNOWFLAKE) && is_too_much
-                || ANSWER.has(Part::Subject, text) && NEGATIVE.any(text)
+                || ANSWER.has(PhraseRole::Subject, text) && NEGATIVE.any(text)
                 || text.starts_with("total tokens ") && TOTAL_TOO_MUCH.any(text)
                 || LIMIT_REACHED.lists(words::trim_end(text, b"."))
                 || is_too_much && CONVERSATION.says(text))
@@ -83,8 +84,8 @@ fn is_of_the_answer(text: &str) -> bool {
     let subject = words::trim_start(text, b"`'\"");
     let subject = words::after_start(subject, "invalid ").unwrap_or(subject);
     let subject = words::trim_start(subject, b"`'\"");
-    ANSWER.phrases(Part::Subject).any(|limit| subject.starts_with(limit))
-        && !ANSWER.has(Part::Other, text)
+    ANSWER.phrases(PhraseRole::Subject).any(|limit| subject.starts_with(limit))
+        && !ANSWER.has(PhraseRole::Other, text)
 }
 
 /// Returns the number after `word`, if the error names the limit of an answer beside it or is about
@@ -97,7 +98,7 @@ fn number_of_the_answer(text: &str, word: &str) -> Option<u64> {
             let end = words::places(before, limit).last()?.checked_add(limit.len())?;
             before.len().checked_sub(end)
         };
-        let mut named = ANSWER.phrases(Part::Subject).filter_map(between);
+        let mut named = ANSWER.phrases(PhraseRole::Subject).filter_map(between);
         let named = named.any(|bytes| bytes <= BESIDE_BYTES);
         let has_unit = || ANSWER_UNITS.any(words::beginning(after, UNIT_BYTES));
         (named || is_of_the_answer(text) || has_unit()).then_some(most)
@@ -191,14 +192,14 @@ fn likely_prompt(prompt: u64, answer: u64, window: u64, estimate: u64) -> u64 {
 /// Returns the reason if `max_tokens` alone exceeds the model's maximum.
 fn too_much_output(text: &str, context: &RequestContext) -> Option<Reason> {
     // An error about a sum is not about the answer alone.
-    if !ANSWER.has(Part::Subject, text) || words::has(text, "sum of ") {
+    if !ANSWER.has(PhraseRole::Subject, text) || words::has(text, "sum of ") {
         return None;
     }
     let wanted = number_after(text, "is too large").unwrap_or(context.limits.max_tokens);
     let beside = |phrase| number_of_the_answer(text, phrase);
     let most = ANSWER_MOST
         .number(text)
-        .or_else(|| ANSWER_MOST_BESIDE.phrases(Part::After).find_map(beside))
+        .or_else(|| ANSWER_MOST_BESIDE.phrases(PhraseRole::After).find_map(beside))
         .or_else(|| {
             ANSWER_BOUND
                 .number(text)?
@@ -270,7 +271,7 @@ pub(super) fn is_answer_too_short(error_body: &ErrorBody, context: &RequestConte
     let text = error_body.message.to_ascii_lowercase();
     let least = |wordings: &Wordings, more: u64| {
         let mut numbers =
-            wordings.phrases(Part::After).filter_map(|word| number_behind(&text, word));
+            wordings.phrases(PhraseRole::After).filter_map(|word| number_behind(&text, word));
         // A minimum above 100 tokens, or up to `max_tokens`, is the limit of something else.
         numbers.any(|least| {
             let least = least.saturating_add(more);
@@ -278,7 +279,8 @@ pub(super) fn is_answer_too_short(error_body: &ErrorBody, context: &RequestConte
         })
     };
     NO_WORD.any(&text)
-        || ANSWER.has(Part::Subject, &text) && (least(&ANSWER_LEAST, 0) || least(&ANSWER_ABOVE, 1))
+        || ANSWER.has(PhraseRole::Subject, &text)
+            && (least(&ANSWER_LEAST, 0) || least(&ANSWER_ABOVE, 1))
 }
 
 /// Returns the number directly after `word`.

@@ -270,7 +270,7 @@ fn the_key_of_a_client_is_named_in_the_report_and_sent_to_no_upstream() {
             assert_eq!(text.contains("secret-of-K"), key.contains('K'), "{text}");
             let line = exchange.report();
             let line = creole::observe::log::line(
-                &creole::observe::log::Request::default(),
+                &creole::observe::log::LoggedRequest::default(),
                 &line,
                 Log::Info,
                 NOW,

@@ -65,7 +65,7 @@ fn a_rejected_key_of_the_gateway_is_not_retried_and_the_log_alone_says_why() {
         let head = exchange.end(End::Complete, NOW, &mut body).unwrap();
         assert_eq!((head.status, header(&head, "x-should-retry")), (500, Some("false")));
         assert!(!String::from_utf8_lossy(&body).contains("p-1"));
-        let known = creole::observe::log::Request::default();
+        let known = creole::observe::log::LoggedRequest::default();
         let line = creole::observe::log::line(&known, &exchange.report(), Log::Error, NOW).unwrap();
         let line: Value = serde_json::from_str(&line).unwrap();
         assert_eq!(line["upstream_message"], "Project p-1 has no access to model m with ***");

@@ -88,7 +88,7 @@ fn the_model_that_served_is_told_in_a_header_the_log_and_the_report() {
 
 /// The line in the log.
 fn line_of(report: &Report) -> Value {
-    let line = log::line(&log::Request::default(), report, Log::Debug, NOW).unwrap();
+    let line = log::line(&log::LoggedRequest::default(), report, Log::Debug, NOW).unwrap();
     serde_json::from_str(&line).unwrap()
 }
 

@@ -1,6 +1,6 @@
 //! The limit of turns with tool calls.
 
-use creole::carry::signature::{Field, Signature, fnv1a64};
+use creole::carry::signature::{Signature, SignatureField, fnv1a64};
 
 use super::*;
 
@@ -40,7 +40,7 @@ fn the_calls_that_n8n_took_apart_are_one_turn() {
     let own = Signature {
         full_text: Some("hm".to_owned()),
         call_inputs,
-        ..Signature::of(Field::Reasoning, fnv1a64(b""))
+        ..Signature::of(SignatureField::Reasoning, fnv1a64(b""))
     };
     let thinking = json!({"type": "thinking", "thinking": "", "signature": own.encode().0});
     for message in messages.iter_mut().filter(|it| it["role"] == "assistant") {

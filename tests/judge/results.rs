@@ -1,7 +1,7 @@
 //! Results of judging that the client is told, row by row of their table.
 
 use creole::Failure;
-use creole::observe::log::{self, Request};
+use creole::observe::log::{self, LoggedRequest};
 
 use super::support::drive::{Exchange, NOW};
 use super::*;
@@ -384,7 +384,7 @@ fn the_log_counts_verdicts_and_tokens_and_has_no_content() {
     ]);
     let got = Session::new().run_whole(&two_calls(), &verdicts(&entries));
     let line =
-        log::line(&Request::default(), &got.report, creole::config::Log::Debug, NOW).unwrap();
+        log::line(&LoggedRequest::default(), &got.report, creole::config::Log::Debug, NOW).unwrap();
     let line: Value = serde_json::from_str(&line).unwrap();
     assert_eq!(
         line["judge"],

@@ -1,7 +1,7 @@
 //! Requests that go up to an upstream that speaks Messages itself.
 
 use creole::Header;
-use creole::carry::signature::{Field, Signature};
+use creole::carry::signature::{Signature, SignatureField};
 use serde_json::{Value, json};
 
 use super::*;
@@ -228,7 +228,7 @@ fn a_history_is_repaired_beside_what_creole_cannot_read() {
 
 #[test]
 fn thinking_that_creole_signed_and_empty_texts_stay_here() {
-    let own = Signature::of(Field::Reasoning, 7).encode().0;
+    let own = Signature::of(SignatureField::Reasoning, 7).encode().0;
     let thinking =
         |signature: &str| json!({"type": "thinking", "thinking": "hm", "signature": signature});
     let say = |text: &str| json!({"type": "text", "text": text});

@@ -232,7 +232,7 @@ fn what_does_not_come_is_an_error_if_it_is_new_and_words_if_it_is_not() {
         );
         assert_eq!(got.error(), expected);
         assert_eq!(got.report.model, "m");
-        let line = log::line(&log::Request::default(), &got.report, Log::Debug, NOW).unwrap();
+        let line = log::line(&log::LoggedRequest::default(), &got.report, Log::Debug, NOW).unwrap();
         assert!(
             line.contains("\"images\":{\"fetched\":0,\"missing\":1") && !line.contains("s3cret"),
             "{line}"

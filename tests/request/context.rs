@@ -2,7 +2,7 @@
 
 use super::thinking::signature;
 use super::*;
-use creole::carry::signature::Field;
+use creole::carry::signature::SignatureField;
 use creole::model::context_management::Cleared;
 
 const CLEARED: &str = "[This old tool result was cleared to save space.]";
@@ -177,7 +177,7 @@ fn guards_count_what_the_model_no_longer_sees() {
 #[test]
 fn thinking_of_old_turns_is_cleared_and_that_of_a_loop_of_calls_is_one_turn() {
     let thought = |text: &str| {
-        let signature = signature(Field::ReasoningContent, text).encode().0;
+        let signature = signature(SignatureField::ReasoningContent, text).encode().0;
         json!({"type": "thinking", "thinking": text, "signature": signature})
     };
     let messages = json!([

@@ -2,7 +2,7 @@
 
 use super::thinking::signature;
 use super::*;
-use creole::carry::signature::{Field, Signature};
+use creole::carry::signature::{Signature, SignatureField};
 
 /// Returns the input tokens that are told before the upstream counts: by `count_tokens`, and in
 /// `message_start`.
@@ -15,30 +15,34 @@ fn told(config: &Config, request: &Value) -> (u64, u64) {
 #[test]
 fn reasoning_that_goes_back_is_counted_and_what_stays_here_is_not() {
     let thought = "The quick brown fox jumps over the lazy dog. ".repeat(100);
-    let own = |field: Field, shown: &str, hidden: Option<&str>| {
+    let own = |field: SignatureField, shown: &str, hidden: Option<&str>| {
         let full_text = hidden.map(str::to_owned);
         let signature = Signature { full_text, ..signature(field, shown) }.encode().0;
         json!({"type": "thinking", "thinking": shown, "signature": signature})
     };
     let foreign = json!({"type": "thinking", "thinking": thought, "signature": "EqoB"});
     let redacted = |block: &Value| json!({"type": "redacted_thinking", "data": block["signature"]});
-    let hidden = own(Field::Reasoning, "", Some(&thought));
+    let hidden = own(SignatureField::Reasoning, "", Some(&thought));
     let changed = {
-        let mut block = own(Field::Reasoning, &thought, None);
+        let mut block = own(SignatureField::Reasoning, &thought, None);
         block["thinking"] = json!(format!("Not {thought}"));
         block
     };
     let forward = json!({"foreign_thinking": "forward"});
     for (profile, overrides, block) in [
-        ("vllm", json!({}), own(Field::Reasoning, &thought, None)),
-        ("default", json!({}), own(Field::ReasoningContent, &thought, None)),
-        ("default", json!({}), own(Field::Inline, &thought, None)),
-        ("default", json!({}), own(Field::Marked, &thought, None)),
-        ("deepseek", json!({}), own(Field::Marked, &thought, None)),
-        ("mistral", json!({"reasoning_history": "auto"}), own(Field::Parts, &thought, None)),
+        ("vllm", json!({}), own(SignatureField::Reasoning, &thought, None)),
+        ("default", json!({}), own(SignatureField::ReasoningContent, &thought, None)),
+        ("default", json!({}), own(SignatureField::Inline, &thought, None)),
+        ("default", json!({}), own(SignatureField::Marked, &thought, None)),
+        ("deepseek", json!({}), own(SignatureField::Marked, &thought, None)),
+        (
+            "mistral",
+            json!({"reasoning_history": "auto"}),
+            own(SignatureField::Parts, &thought, None),
+        ),
         ("default", json!({}), hidden.clone()),
         ("default", json!({}), redacted(&hidden)),
-        ("openai-chat", json!({}), own(Field::ReasoningContent, &thought, None)),
+        ("openai-chat", json!({}), own(SignatureField::ReasoningContent, &thought, None)),
         ("vllm", json!({"reasoning_history": "never"}), hidden),
         ("vllm", json!({}), foreign.clone()),
         ("vllm", forward.clone(), foreign.clone()),

@@ -2,7 +2,7 @@
 
 use super::thinking::signature;
 use super::*;
-use creole::carry::signature::{Field, Signature};
+use creole::carry::signature::{Signature, SignatureField};
 use proptest::prelude::*;
 
 /// Separators with which clients join signatures: those of LangChain4j and Prism, and what else may
@@ -29,7 +29,7 @@ fn returned(thinking: &str, signature: &str, overrides: Value) -> Value {
     sent_to("default", overrides, request)["messages"][1].take()
 }
 
-fn with_item(field: Field, shown: &str, item: &Value) -> Signature {
+fn with_item(field: SignatureField, shown: &str, item: &Value) -> Signature {
     Signature { opaque: Some(json!([item]).to_string()), ..signature(field, shown) }
 }
 
@@ -38,8 +38,8 @@ fn items_of_all_blocks_that_a_client_joined_go_back() {
     let text = json!({"type": "reasoning.text", "text": "I think", "signature": "S"});
     let encrypted = json!({"type": "reasoning.encrypted", "data": "E", "id": "rs_1"});
     let signatures = [
-        with_item(Field::ReasoningDetails, "I think", &text),
-        with_item(Field::ReasoningDetails, "", &encrypted),
+        with_item(SignatureField::ReasoningDetails, "I think", &text),
+        with_item(SignatureField::ReasoningDetails, "", &encrypted),
     ];
     for join in JOINS {
         let own = encoded(&signatures, join);
@@ -58,9 +58,9 @@ fn items_of_all_blocks_that_a_client_joined_go_back() {
 
 #[test]
 fn the_signature_of_a_call_goes_back_out_of_a_block_that_a_client_joined() {
-    let mut second = signature(Field::ReasoningContent, "");
+    let mut second = signature(SignatureField::ReasoningContent, "");
     second.call_signatures = vec![("toolu_1".to_owned(), "S".to_owned())];
-    let signatures = [signature(Field::Marked, "I think"), second];
+    let signatures = [signature(SignatureField::Marked, "I think"), second];
     for join in JOINS {
         let own = encoded(&signatures, join);
         let message = returned("I think\n", &own, json!({"tool_schema": "gemini"}));
@@ -72,7 +72,7 @@ fn the_signature_of_a_call_goes_back_out_of_a_block_that_a_client_joined() {
 #[test]
 fn texts_that_a_client_joined_go_back_as_one() {
     let sign = |texts: &[&str]| {
-        let signatures = texts.iter().map(|text| signature(Field::ReasoningContent, text));
+        let signatures = texts.iter().map(|text| signature(SignatureField::ReasoningContent, text));
         encoded(&signatures.collect::<Vec<_>>(), "\n")
     };
     for (texts, joined) in [
@@ -96,7 +96,7 @@ fn texts_that_a_client_joined_go_back_as_one() {
 
 #[test]
 fn a_text_that_lacks_a_part_or_has_more_is_not_the_one_that_was_signed() {
-    let signatures = ["a", "b"].map(|text| signature(Field::ReasoningContent, text));
+    let signatures = ["a", "b"].map(|text| signature(SignatureField::ReasoningContent, text));
     let own = encoded(&signatures, "\n");
     for thinking in ["", "a", "b", "ba", "a b", "ab!", "!ab", "\nab", "a\n\n", "a\n!\nb"] {
         assert_eq!(warned(history(thinking, &own)), "thinking_modified", "{thinking:?}");
@@ -117,14 +117,15 @@ fn a_text_that_lacks_a_part_or_has_more_is_not_the_one_that_was_signed() {
 fn what_was_not_shown_in_several_blocks_goes_back() {
     let hidden = |text: &str| Signature {
         full_text: Some(text.to_owned()),
-        ..signature(Field::ReasoningContent, "")
+        ..signature(SignatureField::ReasoningContent, "")
     };
     let own = encoded(&[hidden("One. "), hidden("Two.")], "\n");
     for thinking in ["", "\n"] {
         assert_eq!(returned(thinking, &own, json!({}))["reasoning_content"], "One. Two.");
     }
     let item = json!({"type": "reasoning.encrypted", "data": "E"});
-    let own = encoded(&[(); 2].map(|()| with_item(Field::ReasoningContent, "", &item)), "\n");
+    let own =
+        encoded(&[(); 2].map(|()| with_item(SignatureField::ReasoningContent, "", &item)), "\n");
     let message = returned("\n", &own, json!({}));
     assert_eq!(message["reasoning_details"], json!([item, item]));
     assert_eq!(message.get("reasoning_content"), None, "the line break is the client's");
@@ -132,9 +133,9 @@ fn what_was_not_shown_in_several_blocks_goes_back() {
 
 #[test]
 fn inputs_that_a_client_lost_are_found_in_joined_signatures() {
-    let mut last = signature(Field::ReasoningContent, "");
+    let mut last = signature(SignatureField::ReasoningContent, "");
     last.call_inputs = vec![("toolu_1".to_owned(), r#"{"q":"x"}"#.to_owned())];
-    let own = encoded(&[signature(Field::ReasoningContent, ""), last], "");
+    let own = encoded(&[signature(SignatureField::ReasoningContent, ""), last], "");
     let message = returned("", &own, json!({}));
     assert_eq!(message["tool_calls"][0]["function"]["arguments"], r#"{"q":"x"}"#);
 }
@@ -143,7 +144,7 @@ fn inputs_that_a_client_lost_are_found_in_joined_signatures() {
 fn joined_reasoning_of_another_model_does_not_go_back() {
     let of = |mark: &str| Signature {
         upstream: mark.to_owned(),
-        ..signature(Field::ReasoningContent, "a")
+        ..signature(SignatureField::ReasoningContent, "a")
     };
     for (marks, goes_back) in [
         (["m::m", ""], true),
@@ -163,7 +164,7 @@ fn joined_reasoning_of_another_model_does_not_go_back() {
 #[test]
 fn one_of_several_signatures_gives_what_it_has() {
     let item = json!({"type": "reasoning.encrypted", "data": "E"});
-    let own = with_item(Field::ReasoningContent, "a", &item).encode().0;
+    let own = with_item(SignatureField::ReasoningContent, "a", &item).encode().0;
     let message = returned("a", &own, json!({}));
     assert_eq!(message["reasoning_content"], "a");
     assert_eq!(message["reasoning_details"], json!([item]));
@@ -176,7 +177,7 @@ fn one_of_several_signatures_gives_what_it_has() {
 
 #[test]
 fn signatures_that_are_not_all_ours_are_not_read() {
-    let own = signature(Field::ReasoningContent, "x").encode().0;
+    let own = signature(SignatureField::ReasoningContent, "x").encode().0;
     for other in
         ["EqQBCkYIARgCKkDx", "VFhT", "VFhTAQ==", "VFhTAg8=", "=VFhT", &own[..own.len() - 4]]
     {
@@ -201,7 +202,7 @@ proptest! {
     ) {
         let sign = |(shown, record): (&String, &(String, String))| Signature {
             call_signatures: vec![record.clone()],
-            ..signature(Field::Reasoning, shown)
+            ..signature(SignatureField::Reasoning, shown)
         };
         let signatures: Vec<_> = shown.iter().zip(&records).map(sign).collect();
         let own = encoded(&signatures, JOINS[join]);

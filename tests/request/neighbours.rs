@@ -1,11 +1,11 @@
 //! Neighbouring messages of one side.
 
-use creole::carry::signature::{Field, Signature};
+use creole::carry::signature::{Signature, SignatureField};
 
 use super::*;
 
 fn signature(shown: &str) -> Signature {
-    thinking::signature(Field::Reasoning, shown)
+    thinking::signature(SignatureField::Reasoning, shown)
 }
 
 fn signed(shown: &str, signature: &Signature) -> Value {
@@ -162,7 +162,7 @@ fn neighbours_at_the_end_are_continued_together() {
 
 #[test]
 fn a_text_that_is_continued_has_no_reasoning_in_it() {
-    let inline = signed("T", &Signature { field: Field::Inline, ..signature("T") });
+    let inline = signed("T", &Signature { field: SignatureField::Inline, ..signature("T") });
     let said = assistant(json!([inline, text("a")]));
     let last = [user("q"), said.clone(), user("r"), said];
     let earlier = &last[..3];

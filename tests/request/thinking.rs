@@ -2,7 +2,7 @@
 
 use creole::model::request_context::Display;
 
-use creole::carry::signature::{Field, Signature, fnv1a64};
+use creole::carry::signature::{Signature, SignatureField, fnv1a64};
 
 use super::*;
 
@@ -179,10 +179,10 @@ fn once_there_are_tools_every_message_has_the_field_that_is_required() {
     let space = Some(json!(" "));
     assert_eq!(reasoning(required.clone(), tools), [space.clone(), space.clone()]);
     assert_eq!(reasoning(required.clone(), json!([])), [None, space]);
-    let mut hidden = signature(Field::ReasoningContent, "");
+    let mut hidden = signature(SignatureField::ReasoningContent, "");
     hidden.full_text = Some(String::new());
     assert_eq!(returned(&hidden, "", "deepseek", required.clone())["reasoning_content"], " ");
-    let other = signature(Field::Reasoning, "a");
+    let other = signature(SignatureField::Reasoning, "a");
     assert_eq!(returned(&other, "a", "deepseek", required)["reasoning_content"], "a");
 }
 
@@ -221,7 +221,7 @@ fn returned(signature: &Signature, shown: &str, profile: &str, overrides: Value)
     sent_to(profile, overrides, json!({"messages": history}))["messages"][1].take()
 }
 
-pub(super) fn signature(field: Field, shown: &str) -> Signature {
+pub(super) fn signature(field: SignatureField, shown: &str) -> Signature {
     Signature::of(field, fnv1a64(shown.as_bytes()))
 }
 
@@ -236,7 +236,7 @@ fn a_call_that_lost_its_input_gets_it_back_from_the_thinking_beside_it() {
     let thinking = Signature {
         full_text: Some("R".to_owned()),
         call_inputs: inputs.map(|(id, input)| (id.to_owned(), input.to_owned())).to_vec(),
-        ..signature(Field::Reasoning, "")
+        ..signature(SignatureField::Reasoning, "")
     };
     let arguments_beside = |thinking: Value, id: &str, input: Value| {
         let history = json!([
@@ -271,7 +271,9 @@ fn a_call_that_lost_its_input_gets_it_back_from_the_thinking_beside_it() {
 #[test]
 fn thinking_that_is_not_shown_returns_in_each_form_that_clients_keep_it_in() {
     let own =
-        Signature { full_text: Some("R".to_owned()), ..signature(Field::Reasoning, "") }.encode().0;
+        Signature { full_text: Some("R".to_owned()), ..signature(SignatureField::Reasoning, "") }
+            .encode()
+            .0;
     for block in [
         json!({"type": "thinking", "thinking": "", "signature": own}),
         // LangChain, which keeps what came in deltas.
@@ -324,7 +326,7 @@ fn reasoning_goes_to_no_other_upstream() {
         (8, true, false)
     );
     assert_ne!(sent("to-c", "").1, mark, "another path of the same gateway");
-    let unmarked = signature(Field::ReasoningContent, "hm");
+    let unmarked = signature(SignatureField::ReasoningContent, "hm");
     let marked = Signature { upstream: mark, ..unmarked.clone() }.encode().0;
     let answer = json!({"role": "assistant", "content": "a"});
     assert_eq!(sent("to-b", &marked).0, answer);
@@ -343,17 +345,17 @@ fn reasoning_goes_to_no_other_upstream() {
 #[test]
 fn own_reasoning_goes_back_where_it_came_from() {
     let none = json!({});
-    let content = signature(Field::ReasoningContent, "a\nb");
+    let content = signature(SignatureField::ReasoningContent, "a\nb");
     let message = returned(&content, "a\nb", "deepseek", none.clone());
     assert_eq!(message["reasoning_content"], "a\nb");
     assert_eq!(message["tool_calls"], tool_calls(&["call_1"]));
-    let reasoning = signature(Field::Reasoning, "a");
+    let reasoning = signature(SignatureField::Reasoning, "a");
     assert_eq!(returned(&reasoning, "a", "vllm", none.clone())["reasoning"], "a");
-    let in_text = signature(Field::ReasoningText, "a");
+    let in_text = signature(SignatureField::ReasoningText, "a");
     assert_eq!(returned(&in_text, "a", "default", none.clone())["reasoning_text"], "a");
     // OpenAI has no field for it.
     assert_eq!(returned(&content, "a\nb", "openai-chat", none.clone()), calling(&["call_1"]));
-    let parts = signature(Field::Parts, "a");
+    let parts = signature(SignatureField::Parts, "a");
     let auto = json!({"reasoning_history": "auto"});
     assert_eq!(
         returned(&parts, "a", "mistral", auto)["content"],
@@ -364,9 +366,13 @@ fn own_reasoning_goes_back_where_it_came_from() {
 #[test]
 fn reasoning_of_another_upstream_goes_back_in_the_field_that_is_required() {
     let none = json!({});
-    for field in
-        [Field::Reasoning, Field::ReasoningText, Field::Thinking, Field::Parts, Field::Marked]
-    {
+    for field in [
+        SignatureField::Reasoning,
+        SignatureField::ReasoningText,
+        SignatureField::Thinking,
+        SignatureField::Parts,
+        SignatureField::Marked,
+    ] {
         let message = returned(&signature(field, "a"), "a", "deepseek", none.clone());
         let expected = json!({"reasoning_content": "a", "content": null});
         let mut found = message.clone();
@@ -374,7 +380,7 @@ fn reasoning_of_another_upstream_goes_back_in_the_field_that_is_required() {
         assert_eq!(found, expected, "{field:?}");
     }
     // A router that gives them may want the items too.
-    let mut details = signature(Field::ReasoningDetails, "a");
+    let mut details = signature(SignatureField::ReasoningDetails, "a");
     details.opaque = Some(r#"[{"type":"reasoning.encrypted","data":"E"}]"#.to_owned());
     let message = returned(&details, "a", "deepseek", none);
     assert_eq!(message["reasoning_content"], "a");
@@ -383,10 +389,10 @@ fn reasoning_of_another_upstream_goes_back_in_the_field_that_is_required() {
 
 #[test]
 fn what_the_client_was_not_shown_is_in_the_signature() {
-    let mut hidden = signature(Field::ReasoningContent, "");
+    let mut hidden = signature(SignatureField::ReasoningContent, "");
     hidden.full_text = Some("all of it \"".to_owned());
     assert_eq!(returned(&hidden, "", "default", json!({}))["reasoning_content"], "all of it \"");
-    let mut details = signature(Field::ReasoningDetails, "a");
+    let mut details = signature(SignatureField::ReasoningDetails, "a");
     details.opaque = Some(r#"[{"type":"reasoning.encrypted","data":"E"}]"#.to_owned());
     details.call_signatures = vec![("toolu_1".to_owned(), "sig".to_owned())];
     let message = returned(&details, "a", "default", json!({}));
@@ -405,7 +411,7 @@ fn a_calls_signature_goes_back_to_the_place_where_it_came() {
         ("function\0S", "/function/thought_signature"),
         ("call\0S", "/thought_signature"),
     ] {
-        let mut own = signature(Field::ReasoningContent, "a");
+        let mut own = signature(SignatureField::ReasoningContent, "a");
         own.call_signatures = vec![("toolu_1".to_owned(), carried.to_owned())];
         let message = returned(&own, "a", "default", json!({}));
         let call = &message["tool_calls"][0];
@@ -420,7 +426,7 @@ fn a_calls_signature_goes_back_with_an_id_that_the_profile_asks_for() {
     for profile in
         [json!({"max_id_length": 40}), json!({"id_style": "mistral9"}), json!({"id_style": "kimi"})]
     {
-        let mut own = signature(Field::ReasoningContent, "a");
+        let mut own = signature(SignatureField::ReasoningContent, "a");
         let id = format!("toolu_{long}");
         own.call_signatures = vec![(id.clone(), "S".to_owned())];
         let thinking = json!({"type": "thinking", "thinking": "a", "signature": own.encode().0});
@@ -443,7 +449,7 @@ fn calls_with_one_upstream_id_get_each_its_own_signature() {
         (&["toolu_u2_a"], [None, Some("toolu_u2_a")]),
         (&["toolu_a", "toolu_u2_a"], [Some("toolu_a"), Some("toolu_u2_a")]),
     ] {
-        let mut own = signature(Field::ReasoningContent, "a");
+        let mut own = signature(SignatureField::ReasoningContent, "a");
         let value = |id: &&str| ((*id).to_owned(), (*id).to_owned());
         own.call_signatures = signed.iter().map(value).collect();
         let thinking = json!({"type": "thinking", "thinking": "a", "signature": own.encode().0});
@@ -475,7 +481,7 @@ fn a_call_that_gemini_did_not_sign_says_so() {
     assert_eq!(calls[0]["extra_content"], extra("skip_thought_signature_validator"));
     // Gemini signs the first of several.
     assert_eq!(calls[1].get("extra_content"), None);
-    let mut own = signature(Field::ReasoningContent, "a");
+    let mut own = signature(SignatureField::ReasoningContent, "a");
     own.call_signatures = vec![("toolu_1".to_owned(), "S".to_owned())];
     let message = returned(&own, "a", "default", gemini);
     assert_eq!(message["tool_calls"][0]["extra_content"], extra("S"));
@@ -483,7 +489,7 @@ fn a_call_that_gemini_did_not_sign_says_so() {
 
 #[test]
 fn reasoning_that_the_client_changed_is_dropped() {
-    let own = signature(Field::ReasoningContent, "a");
+    let own = signature(SignatureField::ReasoningContent, "a");
     assert_eq!(returned(&own, "b", "deepseek", json!({}))["reasoning_content"], "");
     let block = json!({"type": "thinking", "thinking": "b", "signature": own.encode().0});
     let history = json!([user("q"), assistant(json!([block, text("x")])), user("r")]);
@@ -495,7 +501,9 @@ fn reasoning_that_the_client_changed_is_dropped() {
         "messages.1.content.0: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified. These blocks must remain as they were in the original response."
     );
     // Without its text goes what the upstream signed or encrypted.
-    for mut signed in [signature(Field::Marked, "a\n"), signature(Field::Reasoning, "a\n")] {
+    for mut signed in
+        [signature(SignatureField::Marked, "a\n"), signature(SignatureField::Reasoning, "a\n")]
+    {
         signed.opaque = Some(r#"[{"type":"reasoning.encrypted","data":"E"}]"#.to_owned());
         signed.call_signatures = vec![("toolu_1".to_owned(), "sig".to_owned())];
         let message = returned(&signed, "a", "default", json!({}));
@@ -509,7 +517,7 @@ fn reasoning_that_the_client_changed_is_dropped() {
 
 #[test]
 fn items_go_back_beside_the_text_that_came_in_another_field() {
-    for field in [Field::Reasoning, Field::ReasoningContent] {
+    for field in [SignatureField::Reasoning, SignatureField::ReasoningContent] {
         let mut own = signature(field, "a");
         own.opaque = Some(r#"[{"type":"reasoning.encrypted","data":"E"}]"#.to_owned());
         let message = returned(&own, "a", "default", json!({}));
@@ -521,7 +529,7 @@ fn items_go_back_beside_the_text_that_came_in_another_field() {
 
 #[test]
 fn copilots_opaque_reasoning_goes_back_under_its_name() {
-    let mut own = signature(Field::ReasoningText, "a");
+    let mut own = signature(SignatureField::ReasoningText, "a");
     own.opaque = Some(r#"["first","la\\st"]"#.to_owned());
     let message = returned(&own, "a", "default", json!({}));
     assert_eq!(message["reasoning_text"], "a");
@@ -531,7 +539,7 @@ fn copilots_opaque_reasoning_goes_back_under_its_name() {
 
 #[test]
 fn signed_blocks_go_back_beside_the_text_under_their_own_name() {
-    let mut own = signature(Field::ReasoningContent, "a");
+    let mut own = signature(SignatureField::ReasoningContent, "a");
     let blocks = [
         json!({"type": "thinking", "thinking": "a", "signature": "S"}),
         json!({"type": "redacted_thinking", "data": "D"}),
@@ -552,7 +560,7 @@ fn signed_blocks_go_back_beside_the_text_under_their_own_name() {
 
 #[test]
 fn reasoning_from_the_text_goes_back_into_the_text() {
-    let own = signature(Field::Inline, "a \"b\"");
+    let own = signature(SignatureField::Inline, "a \"b\"");
     let message = returned(&own, "a \"b\"", "default", json!({}));
     assert_eq!(message["content"], "<think>a \"b\"</think>\n\n");
     assert_eq!(message.get("reasoning_content"), None);
@@ -566,7 +574,7 @@ fn reasoning_from_the_text_goes_back_into_the_text() {
     let required = returned(&own, "a \"b\"", "deepseek", json!({}));
     assert_eq!(required["reasoning_content"], "a \"b\"");
     // What no server takes back is no message.
-    let marked = signature(Field::Marked, "m").encode().0;
+    let marked = signature(SignatureField::Marked, "m").encode().0;
     let block = json!({"type": "thinking", "thinking": "m", "signature": marked});
     assert_eq!(said(&block), json!({"role": "assistant", "content": "Hi"}));
     let nothing_else = json!([user("q"), assistant(json!([block])), user("r")]);

@@ -1,6 +1,6 @@
 //! Text that is more than text: reasoning and calls that stand in it.
 
-use creole::carry::signature::{Field, Signature};
+use creole::carry::signature::{Signature, SignatureField};
 
 use super::*;
 
@@ -104,7 +104,7 @@ fn reasoning_that_comes_in_a_field_and_in_the_text_is_shown_once() {
         "thinking \"\\nHmm.\", text \"Hi\"; end_turn",
     );
     // The signature says where it stood, as only one tag is read by templates.
-    for (tag, field) in [("think", Field::Inline), ("thinking", Field::Marked)] {
+    for (tag, field) in [("think", SignatureField::Inline), ("thinking", SignatureField::Marked)] {
         let outcome = c.stream(&done(&[text(&format!("<{tag}>Hmm.</{tag}>Hi"))]));
         let signature = message(&outcome)["content"][0]["signature"].take();
         let signature = Signature::decode(signature.as_str().unwrap()).unwrap();

@@ -13,6 +13,7 @@
 mod comments;
 mod documents;
 mod imports;
+mod names;
 mod sizes;
 mod states;
 

@@ -8,7 +8,7 @@ use crate::{none, read};
 /// files change the state by its methods alone.
 const STATES: [(&str, &str); 15] = [
     ("src/answer/mod.rs", "Answer"),
-    ("src/assemble/call.rs", "Call"),
+    ("src/assemble/call.rs", "CallParts"),
     ("src/assemble/calls.rs", "Calls"),
     ("src/assemble/mod.rs", "Assembly"),
     ("src/assemble/queue.rs", "Queue"),
@@ -17,10 +17,10 @@ const STATES: [(&str, &str); 15] = [
     ("src/content/summary.rs", "Summary"),
     ("src/exchange/round.rs", "Round"),
     ("src/exchange/state.rs", "State"),
-    ("src/protocols/chat/read_answer/machine.rs", "Machine"),
+    ("src/protocols/chat/read_answer/machine.rs", "ChatMachine"),
     ("src/protocols/messages/relay_answer/stream.rs", "MessagesStream"),
     ("src/protocols/messages/write_answer.rs", "MessagesWriter"),
-    ("src/protocols/responses/read_answer/machine.rs", "Machine"),
+    ("src/protocols/responses/read_answer/machine.rs", "ResponsesMachine"),
     ("src/protocols/responses/read_answer/slots.rs", "Slot"),
 ];
 

@@ -72,7 +72,7 @@ pub(crate) fn targets() -> Vec<&'static str> {
 
 /// Parts that `cargo xtask build` can make.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum Part {
+pub(crate) enum BuildPart {
     /// `creole.wasm`, the filter for Envoy.
     Filter,
     /// `worker/`, the modules for Cloudflare Workers.
@@ -85,17 +85,17 @@ pub(crate) enum Part {
 
 /// Builds all artefacts.
 pub(crate) fn all() -> Result<()> {
-    parts(Part::value_variants())
+    parts(BuildPart::value_variants())
 }
 
 /// Builds these parts.
-pub(crate) fn parts(chosen: &[Part]) -> Result<()> {
+pub(crate) fn parts(chosen: &[BuildPart]) -> Result<()> {
     for part in chosen {
         match part {
-            Part::Filter => one(&FILTER),
-            Part::Worker => worker::shipped(),
-            Part::Component => one(&COMPONENT),
-            Part::WasiHttp => one(&WASI_HTTP),
+            BuildPart::Filter => one(&FILTER),
+            BuildPart::Worker => worker::shipped(),
+            BuildPart::Component => one(&COMPONENT),
+            BuildPart::WasiHttp => one(&WASI_HTTP),
         }?;
     }
     Ok(())

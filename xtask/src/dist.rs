@@ -46,10 +46,10 @@ const WORKER_NAME: &str = concat!("creole-", env!("CARGO_PKG_VERSION"), "-worker
 
 /// Options of `cargo xtask dist`.
 #[derive(Args)]
-pub(crate) struct Options {
+pub(crate) struct DistOptions {
     /// Only these, beside what is there; all of them if none is named.
     #[arg(value_enum, value_name = "PART")]
-    parts: Vec<Part>,
+    parts: Vec<DistPart>,
     /// Where on GitHub the release is, for packages. Else GITHUB_REPOSITORY says it.
     #[arg(long, value_name = "OWNER/NAME")]
     repository: Option<String>,
@@ -70,7 +70,7 @@ pub(crate) struct Options {
 
 /// Parts that `cargo xtask dist` can make.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Part {
+enum DistPart {
     /// The filter, also as an image, with its template for Envoy, the Worker, and the components.
     Wasm,
     /// An archive of the binary for each system.
@@ -83,7 +83,7 @@ enum Part {
     Crates,
 }
 
-impl Part {
+impl DistPart {
     fn make(self, dist: &Path, repository: Option<&str>) -> Result<()> {
         match self {
             Self::Wasm => {
@@ -133,7 +133,7 @@ pub(crate) fn folder() -> PathBuf {
 }
 
 /// Builds the chosen parts, then the bill of materials and the checksums of everything in `dist/`.
-pub(crate) fn dist(options: &Options) -> Result<()> {
+pub(crate) fn dist(options: &DistOptions) -> Result<()> {
     if options.twice {
         return reproduce::reproduce(options);
     }
@@ -141,7 +141,7 @@ pub(crate) fn dist(options: &Options) -> Result<()> {
     let parts = if options.parts.is_empty() {
         // Files that an older version left would get checksums.
         emptied(&dist)?;
-        Part::value_variants()
+        DistPart::value_variants()
     } else {
         &options.parts
     };

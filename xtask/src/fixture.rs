@@ -22,7 +22,7 @@ const DEFAULT_REQUESTS: &str = "default-requests";
 const MODEL: &str = "claude-test";
 
 #[derive(Args)]
-pub(crate) struct Options {
+pub(crate) struct FixtureOptions {
     /// What the upstream sent, byte for byte: a file, or `-` for the standard input.
     body: PathBuf,
     /// The symptom: a folder in tests/fixtures.
@@ -93,7 +93,7 @@ struct Meta {
     protocol: Option<String>,
 }
 
-pub(crate) fn fixture(options: &Options) -> Result<()> {
+pub(crate) fn fixture(options: &FixtureOptions) -> Result<()> {
     let mut body = Vec::new();
     if options.body == Path::new("-") {
         io::stdin().read_to_end(&mut body)?;
@@ -135,7 +135,7 @@ fn test(arguments: &[&str]) -> Result<bool> {
 
 /// Writes all files of the case except the expected results, and returns its folder. Existing files
 /// are never overwritten.
-fn make(root: &Path, options: &Options, body: &[u8]) -> Result<PathBuf> {
+fn make(root: &Path, options: &FixtureOptions, body: &[u8]) -> Result<PathBuf> {
     let case = new_folder(root, &options.kind, &options.name)?;
     for link in &options.source {
         ensure!(link.starts_with("https://"), "{link} is no https link");

@@ -22,7 +22,7 @@ use crate::workspace::{self, step};
 
 /// Options of `cargo xtask load`.
 #[derive(Args)]
-pub(crate) struct Options {
+pub(crate) struct LoadOptions {
     /// Only the proxies with one of these words in their name.
     #[arg(value_name = "WORD")]
     only: Vec<String>,
@@ -57,7 +57,7 @@ struct Setting {
 }
 
 /// Runs the measurements and writes the results.
-pub(crate) fn load(options: &Options) -> Result<()> {
+pub(crate) fn load(options: &LoadOptions) -> Result<()> {
     let folder = workspace::own().join("load");
     fs::create_dir_all(&folder)?;
     let generator = step("building the generator", || {

@@ -39,12 +39,12 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     /// Serve the Messages API in front of the demo model, or of `--upstream`, until Ctrl-C.
-    Run(run::Options),
+    Run(run::RunOptions),
     /// Run every test of the project.
-    Test(test::Options),
+    Test(test::TestOptions),
     /// Run real clients of the Messages API, headless, in front of a host and the demo model, or an
     /// official SDK in front of real model servers.
-    Clients(clients::Options),
+    Clients(clients::ClientsOptions),
     /// Mixed load with faults on a real host, where every response is classified; or attacks.
     Chaos {
         /// Where the translator runs.
@@ -59,21 +59,21 @@ enum Command {
         hostile: bool,
     },
     /// Measure what Creole costs under load, beside other proxies; writes docs/speed.md.
-    Load(load::Options),
+    Load(load::LoadOptions),
     /// Make a fixture of a body that an upstream sent: see tests/fixtures/README.md.
-    Fixture(fixture::Options),
+    Fixture(fixture::FixtureOptions),
     /// Leave the artefacts in `dist/`, and print how large they are, beside their budgets.
     Build {
         /// Only these; all of them, with their sizes, if none is named.
         #[arg(value_enum, value_name = "PART")]
-        parts: Vec<build::Part>,
+        parts: Vec<build::BuildPart>,
         /// Instead of artefacts, draw the pictures of the gateway's page in docs/page, with a real
         /// Chromium.
         #[arg(long, conflicts_with = "parts")]
         pictures: bool,
     },
     /// Make `dist/` complete: artefacts, binaries, packages, images, bill of materials, checksums.
-    Dist(dist::Options),
+    Dist(dist::DistOptions),
     /// Leave the pages of `docs/` as a site in `dist/site`, with all links checked.
     Site,
     /// Install the programs that other commands run into `.creole/`, and the Rust targets; tests of

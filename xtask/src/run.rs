@@ -17,7 +17,7 @@ use crate::workspace::{self, step};
 
 /// Options of `cargo xtask run`.
 #[derive(Args)]
-pub(crate) struct Options {
+pub(crate) struct RunOptions {
     /// Where the translator runs.
     #[arg(long = "on", alias = "host", value_name = "HOST", value_enum, default_value_t = Host::Envoy)]
     host: Host,
@@ -71,7 +71,7 @@ pub(crate) struct Serving {
 /// Runs the host until a signal stops the command. `local_model` starts a real model on this
 /// machine, and returns its URL.
 pub(crate) fn run(
-    options: &Options,
+    options: &RunOptions,
     local_model: impl FnOnce(&mut Children) -> Result<Url>,
 ) -> Result<()> {
     let stop = Stop::shared()?;

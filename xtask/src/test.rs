@@ -36,7 +36,7 @@ const LIMIT: Duration = Duration::from_secs(20 * 60);
 
 /// Options of `cargo xtask test`.
 #[derive(Args)]
-pub(crate) struct Options {
+pub(crate) struct TestOptions {
     /// Only the stages whose name contains one of these words; some run in no other way.
     #[arg(value_name = "WORD")]
     only: Vec<String>,
@@ -50,7 +50,7 @@ pub(crate) struct Options {
 }
 
 /// Result of one stage.
-struct Outcome {
+struct StageOutcome {
     name: &'static str,
     passed: u64,
     failed: u64,
@@ -64,7 +64,7 @@ struct Outcome {
     output: Output,
 }
 
-impl Outcome {
+impl StageOutcome {
     fn of(name: &'static str) -> Self {
         let output = Output::default();
         let (good, again) = (false, false);
@@ -88,7 +88,7 @@ impl Outcome {
 
 /// Runs the stages, all of them even after a failure. Returns true if every stage passed. The last
 /// printed line has the counts.
-pub(crate) fn test(options: &Options) -> Result<bool> {
+pub(crate) fn test(options: &TestOptions) -> Result<bool> {
     let (stages, beside) = (stages(), stages_beside());
     if let Some(name) = &options.beside {
         let Some(stage) = beside.iter().find(|stage| stage.name == name) else {
@@ -128,7 +128,7 @@ pub(crate) fn test(options: &Options) -> Result<bool> {
             if builds && outcome.good {
                 others = Beside::start(&names, &built.variables)?;
             } else if builds {
-                outcomes.extend(names.iter().map(|name| Outcome::lost(name)));
+                outcomes.extend(names.iter().map(|name| StageOutcome::lost(name)));
             }
             let ended = others.ended();
             // The system also counts the stages that ended meanwhile.
@@ -166,7 +166,7 @@ fn processor_time() -> f64 {
 const LAST_RUN: [&str; 2] = ["<!-- last run -->", "<!-- end of the last run -->"];
 
 /// Writes the date of a run of every stage into docs/status.md.
-fn note_run(outcomes: &[Outcome]) -> Result<()> {
+fn note_run(outcomes: &[StageOutcome]) -> Result<()> {
     let path = workspace::root().join("docs/status.md");
     let page = fs::read_to_string(&path)?;
     let date = Command::new("date").args(["-u", "+%Y-%m-%d"]).output()?.stdout;
@@ -187,7 +187,7 @@ fn with_last_run(page: &str, last: &str) -> Option<String> {
 /// Runs failed stages again whose tests depend on time, since these can fail on a busy machine. The
 /// first failure is shown; the second run happens while nothing else runs, so that real faults fail
 /// again.
-fn run_again(outcomes: &mut [Outcome], stages: &[Stage], built: &mut Built) -> Result<()> {
+fn run_again(outcomes: &mut [StageOutcome], stages: &[Stage], built: &mut Built) -> Result<()> {
     let beside = stages_beside();
     for outcome in outcomes.iter_mut().filter(|outcome| !outcome.good) {
         let name = outcome.name;
@@ -204,26 +204,26 @@ fn run_again(outcomes: &mut [Outcome], stages: &[Stage], built: &mut Built) -> R
         };
         let Some(next) = next else { continue };
         let output = std::mem::take(&mut outcome.output);
-        *outcome = Outcome { output, again: true, ..next };
+        *outcome = StageOutcome { output, again: true, ..next };
     }
     Ok(())
 }
 
 /// Prints the output of the failed stages again, because the first time can be far above.
-fn failures(outcomes: &[Outcome]) {
+fn failures(outcomes: &[StageOutcome]) {
     for outcome in outcomes.iter().filter(|outcome| !outcome.good || outcome.again) {
         println!("\n== {} failed{}", outcome.name, if outcome.good { " at first" } else { "" });
         outcome.output.print_end();
     }
 }
 
-fn summary(outcomes: &[Outcome], seconds: f64) {
+fn summary(outcomes: &[StageOutcome], seconds: f64) {
     println!(
         "\n{:<20} {:>6} {:>8} {:>8} {:>8} {:>9} {:>9}",
         "stage", "", "passed", "failed", "ignored", "seconds", "processor"
     );
     for outcome in outcomes {
-        let Outcome { name, passed, failed, ignored, seconds, processor, .. } = outcome;
+        let StageOutcome { name, passed, failed, ignored, seconds, processor, .. } = outcome;
         let word = outcome.word();
         println!(
             "{name:<20} {word:>6} {passed:>8} {failed:>8} {ignored:>8} {seconds:>9.1} {processor:>9.1}"
@@ -239,9 +239,9 @@ fn summary(outcomes: &[Outcome], seconds: f64) {
     println!("{passed} passed, {failed} failed");
 }
 
-fn run(stage: &Stage, built: &mut Built) -> Outcome {
+fn run(stage: &Stage, built: &mut Built) -> StageOutcome {
     let start = Instant::now();
-    let mut outcome = Outcome::of(stage.name);
+    let mut outcome = StageOutcome::of(stage.name);
     let mut done = match stage.work {
         Work::Cargo(arguments) => {
             let mut command = workspace::cargo(arguments.split(' '));
@@ -274,7 +274,12 @@ fn run(stage: &Stage, built: &mut Built) -> Outcome {
 }
 
 /// Runs all tests of a package, even after a failure.
-fn tests(built: &Built, package: &str, arguments: &[&str], outcome: &mut Outcome) -> Result<()> {
+fn tests(
+    built: &Built,
+    package: &str,
+    arguments: &[&str],
+    outcome: &mut StageOutcome,
+) -> Result<()> {
     let mut failed = Vec::new();
     let commands = built.tests(package);
     if commands.is_empty() {
@@ -291,7 +296,7 @@ fn tests(built: &Built, package: &str, arguments: &[&str], outcome: &mut Outcome
 }
 
 /// Compares the artefacts' sizes with their budgets; an artefact above its budget is a failure.
-fn sizes(outcome: &mut Outcome) -> Result<()> {
+fn sizes(outcome: &mut StageOutcome) -> Result<()> {
     let (looked_at, found) = size::over_budget()?;
     outcome.failed = u64::try_from(found.len())?;
     outcome.passed = looked_at.saturating_sub(outcome.failed);
@@ -299,13 +304,13 @@ fn sizes(outcome: &mut Outcome) -> Result<()> {
 }
 
 /// Runs a command, prints its output, and counts its tests.
-fn count(command: &mut Command, outcome: &mut Outcome) -> Result<()> {
+fn count(command: &mut Command, outcome: &mut StageOutcome) -> Result<()> {
     count_within(LIMIT, command, outcome)
 }
 
 /// Runs a command for at most `limit`, and counts its tests. A process that the command started can
 /// outlive it and keep the pipe open.
-fn count_within(limit: Duration, command: &mut Command, outcome: &mut Outcome) -> Result<()> {
+fn count_within(limit: Duration, command: &mut Command, outcome: &mut StageOutcome) -> Result<()> {
     let (output, write) = std::io::pipe()?;
     let mut child = command
         .env(SEED.0, SEED.1)

@@ -47,7 +47,7 @@ fn echoed() -> [(&'static str, Value); 14] {
     ]
 }
 
-impl fault::Form for Form<'_> {
+impl fault::FaultForm for Form<'_> {
     fn body(&self, plan: &Plan) -> String {
         self.ended(plan).to_string()
     }

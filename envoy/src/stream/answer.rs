@@ -65,8 +65,7 @@ impl Stream {
         let status = heads::status(head);
         let collecting = match self.state {
             StreamState::HandsOff | StreamState::Answering { .. } => return Decision::pass(),
-            // Envoy or another filter answered before the body was read: send the refusal that was
-            // kept.
+            // Envoy or another filter answered before the body was read: send the kept refusal.
             StreamState::Refusing { .. } => return self.refuse(Vec::new()),
             StreamState::Collecting { .. } => true,
             StreamState::Waiting => false,

@@ -2,7 +2,7 @@
 
 use creole::callers::{self, Callers};
 use creole::headers::Headers as _;
-use creole::observe::log::Request;
+use creole::observe::log::LoggedRequest;
 use creole::{Failure, Header, Millis, Pace, RequestHead};
 
 use super::{Stream, StreamState, When, drain};
@@ -26,7 +26,7 @@ impl Stream {
     ) -> Decision {
         let method = head.value(":method").unwrap_or_default();
         let path = head.value(":path").unwrap_or_default();
-        self.request = Request::new(method, path, now);
+        self.request = LoggedRequest::new(method, path, now);
         if is_probe(method, path) && !heads::is_of_client(&head) {
             return Decision::pass();
         }

@@ -2,7 +2,7 @@
 
 use creole::json::{self, Reader, quoted};
 
-use super::inside::Received;
+use super::inside::ReceivedResponse;
 
 /// Test image, as Base64: a red square of 64 pixels, because models have a minimum size.
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAEAAAABACAIAAAAlC+aJAAAAT0lEQVR42u3PQQkAAAgEsItw/dMZxQi+hcEKLNO+FgEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQGBywLQTQDx3uY1cQAAAABJRU5ErkJggg==";
@@ -90,7 +90,7 @@ impl Call {
 
 /// A model's answer, read as a client reads it.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Answer {
+pub(super) struct ModelReply {
     /// Error message that the client got instead of an answer.
     pub(super) error: Option<String>,
     pub(super) text: String,
@@ -102,8 +102,8 @@ pub(super) struct Answer {
     pub(super) pieces: usize,
 }
 
-impl Answer {
-    pub(super) fn of(received: &Received) -> Self {
+impl ModelReply {
+    pub(super) fn of(received: &ReceivedResponse) -> Self {
         let mut answer = Self::default();
         if received.status == 0 {
             answer.error = Some("no answer came in time".to_owned());

@@ -28,7 +28,7 @@ use crate::probe::look::PLACEHOLDER;
 use crate::server::budget::Budget;
 use crate::server::connections::Connections;
 use crate::server::load::Load;
-use crate::server::offload::{Apart, Translations};
+use crate::server::offload::{Offload, Translations};
 use crate::server::origin::Callers;
 use crate::server::records::Records;
 use crate::server::service::{Gateway, Seeds};
@@ -48,15 +48,15 @@ const LINE_TIME: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct Inside {
     gateway: Arc<Gateway>,
-    pub(super) client: client::Client,
-    lines: Lines,
+    pub(super) client: client::UpstreamClient,
+    lines: KeptLines,
     tap: Tap,
     patience: Duration,
 }
 
 /// A response as the client gets it, with the exchange's log line.
 #[derive(Debug, Default)]
-pub(super) struct Received {
+pub(super) struct ReceivedResponse {
     /// HTTP status of the response; 0 if no response came in time.
     pub(super) status: u16,
     pub(super) body: String,
@@ -74,7 +74,7 @@ impl Inside {
     /// There are no more threads, or TLS cannot be set up.
     pub(super) fn start(
         mut config: Config,
-        lines: Lines,
+        lines: KeptLines,
         patience: Duration,
     ) -> Result<Self, String> {
         // Only this process sends requests, so no client keys are needed. Upstreams get the same
@@ -83,7 +83,7 @@ impl Inside {
         config.settings.log = Log::Info;
         let tap = Tap::default();
         let connector = client::connector()?.with_tap(tap.clone());
-        let apart = Apart::start(NonZero::<usize>::MIN)
+        let apart = Offload::start(NonZero::<usize>::MIN)
             .map_err(|error| format!("cannot start a thread: {error}"))?;
         let mut seed = [0; 16];
         getrandom::fill(&mut seed).map_err(|error| format!("cannot get random bytes: {error}"))?;
@@ -122,11 +122,11 @@ impl Inside {
     }
 
     /// Sends a request as a client of the Messages API does. Without a body, the method is `GET`.
-    pub(super) async fn ask(&self, path: &str, body: String) -> Received {
+    pub(super) async fn ask(&self, path: &str, body: String) -> ReceivedResponse {
         self.lines.clear();
         self.tap.take();
         let began = Instant::now();
-        let mut received = Received::default();
+        let mut received = ReceivedResponse::default();
         let asked =
             tokio::time::timeout(self.patience, self.send(path, body, began, &mut received));
         if asked.await.is_err() {
@@ -139,7 +139,13 @@ impl Inside {
         received
     }
 
-    async fn send(&self, path: &str, body: String, began: Instant, received: &mut Received) {
+    async fn send(
+        &self,
+        path: &str,
+        body: String,
+        began: Instant,
+        received: &mut ReceivedResponse,
+    ) {
         let (near, far) = tokio::io::duplex(PIPE_BYTES);
         let gateway = Arc::clone(&self.gateway);
         let Some(client) = Connections::new(1).client() else { return };
@@ -165,7 +171,7 @@ impl Inside {
     }
 }
 
-async fn read(response: Response<Incoming>, began: Instant, received: &mut Received) {
+async fn read(response: Response<Incoming>, began: Instant, received: &mut ReceivedResponse) {
     let (head, mut body) = response.into_parts();
     received.status = head.status.as_u16();
     let mut bytes = Vec::new();
@@ -179,7 +185,7 @@ async fn read(response: Response<Incoming>, began: Instant, received: &mut Recei
     received.body = String::from_utf8_lossy(&bytes).into_owned();
 }
 
-impl Received {
+impl ReceivedResponse {
     /// Returns the HTTP status of the upstream's response; 0 if there was none.
     pub(super) fn upstream_status(&self) -> u16 {
         let status = json::member(&self.line, "upstream_status");
@@ -206,9 +212,9 @@ impl Received {
 
 /// Log lines of exchanges, kept here instead of being written to standard error.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Lines(Arc<Mutex<Vec<String>>>);
+pub(super) struct KeptLines(Arc<Mutex<Vec<String>>>);
 
-impl Lines {
+impl KeptLines {
     /// Makes this process collect its log lines in a list, instead of writing them to standard
     /// error.
     pub(super) fn listen() -> Self {
@@ -239,7 +245,7 @@ impl Lines {
     }
 }
 
-impl<S: Subscriber> Layer<S> for Lines {
+impl<S: Subscriber> Layer<S> for KeptLines {
     fn on_event(&self, event: &Event<'_>, _context: Context<'_, S>) {
         if event.metadata().target() == EXCHANGE {
             let mut message = Message::default();

@@ -19,7 +19,7 @@ use creole::Config;
 use creole::config::{CountTokens, Upstream};
 use tokio::runtime;
 
-use crate::Failed;
+use crate::CommandFailed;
 use crate::configure::{self, Described};
 use crate::probe::guess::{self, Guess};
 use crate::probe::look::{self, Looked};
@@ -28,10 +28,10 @@ use crate::probe::models::List;
 use crate::probe::problem::Problem;
 use crate::probe::this_machine;
 use crate::terminal::say;
-use crate::upstream::client::Client;
+use crate::upstream::client::UpstreamClient;
 pub(crate) use flags::Check;
-use inside::{Inside, Lines};
-use row::{Level, Row};
+use inside::{Inside, KeptLines};
+use row::{CheckRow, Level};
 
 /// Words in the names of models that cannot answer messages, such as embedding models.
 const OTHER_MODELS: [&str; 12] = [
@@ -66,7 +66,7 @@ struct Checked {
     model: String,
     /// Number of other models that the upstream lists.
     others: usize,
-    rows: Vec<Row>,
+    rows: Vec<CheckRow>,
     commands: Vec<String>,
 }
 
@@ -80,11 +80,11 @@ impl Checked {
 
 /// # Errors
 /// Flags or the configuration cannot be used, or this process cannot send requests.
-pub(crate) fn run(options: &Check) -> Result<bool, Failed> {
+pub(crate) fn run(options: &Check) -> Result<bool, CommandFailed> {
     let runtime = runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| Failed::Run(format!("cannot start: {error}")))?;
+        .map_err(|error| CommandFailed::Run(format!("cannot start: {error}")))?;
     let mut options = options.clone();
     if options.names_no_upstream() {
         let model = options.model.as_deref();
@@ -101,7 +101,7 @@ pub(crate) fn run(options: &Check) -> Result<bool, Failed> {
 
 /// Returns the configuration of `check`, in which every upstream has a URL and a key. Client keys
 /// are not checked.
-fn configured(options: &Check) -> Result<(Config, Option<Guess>), Failed> {
+fn configured(options: &Check) -> Result<(Config, Option<Guess>), CommandFailed> {
     let chosen = &options.chosen;
     let Described { mut config, guess, notes } =
         configure::of(chosen, options.upstream.as_deref())?;
@@ -116,8 +116,8 @@ fn configured(options: &Check) -> Result<(Config, Option<Guess>), Failed> {
 ///
 /// # Errors
 /// No server on this machine lists models, or the model that the user named.
-async fn server_of_this_machine(model: Option<&str>) -> Result<String, Failed> {
-    let client = Client::connect().map_err(Failed::Run)?;
+async fn server_of_this_machine(model: Option<&str>) -> Result<String, CommandFailed> {
+    let client = UpstreamClient::connect().map_err(CommandFailed::Run)?;
     let (base, said) = this_machine::find(&client, model).await?;
     for line in said {
         // An error is ignored, because standard error may be closed.
@@ -131,14 +131,14 @@ async fn check(
     options: &Check,
     config: Config,
     guess: Option<Guess>,
-) -> Result<Vec<Checked>, Failed> {
-    let lines = Lines::listen();
+) -> Result<Vec<Checked>, CommandFailed> {
+    let lines = KeptLines::listen();
     let names: Vec<String> = match &options.model {
         Some(model) => match config.route(model) {
             Some((upstream, _)) => vec![upstream.name.clone()],
             None => {
                 let reason = format!("--model {model}: no entry of \"models\" takes this name");
-                return Err(Failed::Usage(reason));
+                return Err(CommandFailed::Usage(reason));
             }
         },
         None => config.upstreams.keys().map(str::to_owned).collect(),
@@ -154,8 +154,8 @@ async fn check_one(
     options: &Check,
     (config, guess): (&Config, Option<Guess>),
     name: &str,
-    lines: &Lines,
-) -> Result<Checked, Failed> {
+    lines: &KeptLines,
+) -> Result<Checked, CommandFailed> {
     let mut config = config.clone();
     let sets_counts = config.settings.count_tokens == CountTokens::Estimate;
     if sets_counts {
@@ -163,10 +163,10 @@ async fn check_one(
         config.settings.count_tokens = CountTokens::Upstream;
     }
     let patience = Duration::from_secs(options.timeout);
-    let start = |config| Inside::start(config, lines.clone(), patience).map_err(Failed::Run);
+    let start = |config| Inside::start(config, lines.clone(), patience).map_err(CommandFailed::Run);
     let mut inside = start(config.clone())?;
     let Some(upstream) = config.upstreams.get(name).cloned() else {
-        return Err(Failed::Run(format!("no upstream is called {name}")));
+        return Err(CommandFailed::Run(format!("no upstream is called {name}")));
     };
     let began = Instant::now();
     let looked = look::look(&inside.client, &upstream, look::LOOK_TIME.min(patience)).await;
@@ -221,43 +221,47 @@ async fn check_one(
     Ok(checked)
 }
 
-fn failing(problem: Problem) -> Row {
+fn failing(problem: Problem) -> CheckRow {
     let Problem { code, text } = problem;
-    Row { code, ..Row::new("connect", Level::Fails, text) }
+    CheckRow { code, ..CheckRow::new("connect", Level::Fails, text) }
 }
 
-fn connected(milliseconds: u128) -> Row {
-    let row = Row::new("connect", Level::Works, format!("in {milliseconds} ms"));
-    Row { duration_ms: u64::try_from(milliseconds).ok(), ..row }
+fn connected(milliseconds: u128) -> CheckRow {
+    let row = CheckRow::new("connect", Level::Works, format!("in {milliseconds} ms"));
+    CheckRow { duration_ms: u64::try_from(milliseconds).ok(), ..row }
 }
 
-fn no_model() -> Row {
+fn no_model() -> CheckRow {
     let text = "no model is known to ask: name one with --model";
-    Row { code: "no_model", ..Row::new("answer", Level::Fails, text) }
+    CheckRow { code: "no_model", ..CheckRow::new("answer", Level::Fails, text) }
 }
 
 /// Returns the table row about the server's list of models. `answering` is a model that answers, by
 /// the server's own name for it. If the list lacks the model, the user most likely meant another
 /// one.
-fn models_row(listed: &List, answering: Option<&str>) -> Row {
+fn models_row(listed: &List, answering: Option<&str>) -> CheckRow {
     const STEP: &str = "models";
     /// Maximum number of model names shown in a row: more would fill the line.
     const SHOWN: usize = 4;
     let names = listed.names();
     let count = names.len();
     if count == 0 {
-        return Row::new(STEP, Level::Limited, "the server lists none: clients must know the name");
+        return CheckRow::new(
+            STEP,
+            Level::Limited,
+            "the server lists none: clients must know the name",
+        );
     }
     let is_listed = |model: &str| names.iter().any(|name| is_same(name, model));
     if let Some(model) = answering.filter(|model| !is_listed(model)) {
         let near = closest(model, &names).first().copied().unwrap_or_default();
         let text =
             format!("{model} is not in the list (nearest: {near}); the server answers anyway");
-        return Row { code: NOT_LISTED, ..Row::new(STEP, Level::Limited, text) };
+        return CheckRow { code: NOT_LISTED, ..CheckRow::new(STEP, Level::Limited, text) };
     }
     let shown: Vec<&str> = names.iter().take(SHOWN).map(String::as_str).collect();
     let more = if count > SHOWN { ", …" } else { "" };
-    Row::new(STEP, Level::Works, format!("{count}: {}{more}", shown.join(", ")))
+    CheckRow::new(STEP, Level::Works, format!("{count}: {}{more}", shown.join(", ")))
 }
 
 /// Returns the model names that clients can use for this upstream: names in the gateway's list, and

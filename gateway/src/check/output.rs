@@ -6,8 +6,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use creole::json::Writer;
 use creole::text::harmless;
 
-use super::{Check, Checked, Row};
-use crate::Failed;
+use super::{Check, CheckRow, Checked};
+use crate::CommandFailed;
 use crate::hints::Hints;
 use crate::probe::look::PLACEHOLDER;
 
@@ -17,11 +17,11 @@ const USUAL_ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr:
 /// Warnings that are not printed, because the rows of the table explain them.
 const EXPLAINED: [&str; 3] = ["images_refused", "dropped:image", "count_estimated"];
 
-pub(super) fn print(checked: &[Checked], as_json: bool) -> Result<(), Failed> {
+pub(super) fn print(checked: &[Checked], as_json: bool) -> Result<(), CommandFailed> {
     let text = harmless::lines(&if as_json { json(checked) } else { table(checked) });
     let mut stdout = io::stdout();
     let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
-    written.map_err(|error| Failed::Run(format!("standard output: {error}")))
+    written.map_err(|error| CommandFailed::Run(format!("standard output: {error}")))
 }
 
 fn table(checked: &[Checked]) -> String {
@@ -32,7 +32,7 @@ fn table(checked: &[Checked]) -> String {
         }
         write_head(upstream, &mut text);
         for row in &upstream.rows {
-            let Row { step, level, text: said, .. } = row;
+            let CheckRow { step, level, text: said, .. } = row;
             let line = format!("{step:<10} {:<8} {}", level.word(), harmless::line(said));
             text.push_str(line.trim_end());
             text.push('\n');
@@ -108,7 +108,7 @@ fn json(checked: &[Checked]) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
-fn write_row(row: &Row, json: &mut Writer<'_>) {
+fn write_row(row: &CheckRow, json: &mut Writer<'_>) {
     json.begin_object();
     json.key("step").text(row.step).key("result").text(row.level.word());
     json.key("text").text(&row.text);

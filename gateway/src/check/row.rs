@@ -1,6 +1,6 @@
 //! Rows of the table that `creole check` prints, one for each step.
 
-use super::inside::Received;
+use super::inside::ReceivedResponse;
 
 /// Result level of a step of `creole check`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ impl Level {
 
 /// Step of `creole check`, with its result.
 #[derive(Clone, Debug)]
-pub(super) struct Row {
+pub(super) struct CheckRow {
     pub(super) step: &'static str,
     pub(super) level: Level,
     /// Description of the step's result in one line.
@@ -36,7 +36,7 @@ pub(super) struct Row {
     pub(super) duration_ms: Option<u64>,
 }
 
-impl Row {
+impl CheckRow {
     pub(super) fn new(step: &'static str, level: Level, text: impl Into<String>) -> Self {
         let text: String = text.into();
         let text = text.replace(['\n', '\r'], " ");
@@ -44,7 +44,7 @@ impl Row {
     }
 
     /// Adds the warnings and the duration of a response to the row.
-    pub(super) fn with(mut self, received: &Received) -> Self {
+    pub(super) fn with(mut self, received: &ReceivedResponse) -> Self {
         self.warnings = received.warnings();
         self.duration_ms = u64::try_from(received.whole.as_millis()).ok();
         self

@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use super::ask::{self, Answer, Call};
-use super::inside::{Inside, Received};
-use super::row::{Level, Row};
+use super::ask::{self, Call, ModelReply};
+use super::inside::{Inside, ReceivedResponse};
+use super::row::{CheckRow, Level};
 use crate::probe::model_names::closest;
 use crate::probe::problem::Problem;
 
@@ -20,7 +20,7 @@ pub(super) async fn run(
     model: &str,
     known: &[String],
     sets_counts: bool,
-) -> Vec<Row> {
+) -> Vec<CheckRow> {
     let steps = Steps { inside, model };
     let answer = steps.answer(known).await;
     if answer.level == Level::Fails {
@@ -42,13 +42,13 @@ struct Steps<'a> {
 }
 
 impl Steps<'_> {
-    async fn ask(&self, body: String) -> (Received, Answer) {
+    async fn ask(&self, body: String) -> (ReceivedResponse, ModelReply) {
         let received = self.inside.ask("/v1/messages", body).await;
-        let answer = Answer::of(&received);
+        let answer = ModelReply::of(&received);
         (received, answer)
     }
 
-    async fn answer(&self, known: &[String]) -> Row {
+    async fn answer(&self, known: &[String]) -> CheckRow {
         const STEP: &str = "answer";
         let (received, answer) = self.ask(ask::answer(self.model)).await;
         let took = seconds(received.whole);
@@ -59,17 +59,20 @@ impl Steps<'_> {
             let status = received.upstream_status();
             if let (401 | 403, Some((upstream, _))) = (status, route) {
                 let Problem { code, text } = Problem::key(upstream, status);
-                return Row { code, ..Row::new(STEP, Level::Fails, text).with(&received) };
+                return CheckRow {
+                    code,
+                    ..CheckRow::new(STEP, Level::Fails, text).with(&received)
+                };
             }
             let near = closest(self.model, known);
             let is_of_model = received.status == 404 || error.to_lowercase().contains("model");
             let is_known = known.iter().any(|name| name == self.model);
             if is_of_model && !is_known && !near.is_empty() && received.status < 500 {
                 let text = format!("{error}; the nearest that it lists: {}", near.join(", "));
-                let row = Row::new(STEP, Level::Fails, text).with(&received);
-                return Row { code: "model", ..row };
+                let row = CheckRow::new(STEP, Level::Fails, text).with(&received);
+                return CheckRow { code: "model", ..row };
             }
-            return Row::new(STEP, Level::Fails, refused(&received, &error)).with(&received);
+            return CheckRow::new(STEP, Level::Fails, refused(&received, &error)).with(&received);
         }
         if answer.text.trim().is_empty() {
             let text = match answer.stop_reason.as_str() {
@@ -79,33 +82,33 @@ impl Steps<'_> {
                      --reasoning-parser), or without one"
                 }
             };
-            return Row::new(STEP, Level::Fails, text).with(&received);
+            return CheckRow::new(STEP, Level::Fails, text).with(&received);
         }
-        Row::new(STEP, Level::Works, format!("in {took}")).with(&received)
+        CheckRow::new(STEP, Level::Works, format!("in {took}")).with(&received)
     }
 
-    async fn stream(&self) -> Row {
+    async fn stream(&self) -> CheckRow {
         const STEP: &str = "stream";
         let (received, answer) = self.ask(ask::stream(self.model)).await;
         if let Some(error) = answer.error {
-            return Row::new(STEP, Level::Fails, refused(&received, &error)).with(&received);
+            return CheckRow::new(STEP, Level::Fails, refused(&received, &error)).with(&received);
         }
         if !received.came("data:") {
             let text =
                 "the server answers in one piece: Creole makes a stream of it, and text comes late";
-            return Row::new(STEP, Level::Limited, text).with(&received);
+            return CheckRow::new(STEP, Level::Limited, text).with(&received);
         }
         let (pieces, first) = (answer.pieces, seconds(received.first));
         if pieces <= 1 {
             let text =
                 "all text came in one piece: it streams, and people see nothing until the end";
-            return Row::new(STEP, Level::Limited, text).with(&received);
+            return CheckRow::new(STEP, Level::Limited, text).with(&received);
         }
         let text = format!("{pieces} pieces, the first after {first}");
-        Row::new(STEP, Level::Works, text).with(&received)
+        CheckRow::new(STEP, Level::Works, text).with(&received)
     }
 
-    async fn tools(&self) -> Row {
+    async fn tools(&self) -> CheckRow {
         const STEP: &str = "tools";
         let (mut received, mut answer) = self.ask(ask::call(self.model, false)).await;
         let mut is_forced = false;
@@ -114,50 +117,51 @@ impl Steps<'_> {
             (received, answer) = self.ask(ask::call(self.model, true)).await;
             is_forced = true;
             if answer.calls.is_empty() {
-                return Row::new(STEP, Level::Fails, without_call(&answer, &said)).with(&received);
+                return CheckRow::new(STEP, Level::Fails, without_call(&answer, &said))
+                    .with(&received);
             }
         }
         if let Some(error) = answer.error {
             let text = format!("{}: agents need a model with tools", refused(&received, &error));
-            return Row::new(STEP, Level::Fails, text).with(&received);
+            return CheckRow::new(STEP, Level::Fails, text).with(&received);
         }
         let call = answer.calls.into_iter().next().unwrap_or_default();
         if !call.is_right() {
             let text = "a call came, and its name or its input is wrong: the model, or the server's parser, is \
                         too weak for agents";
-            return Row::new(STEP, Level::Fails, text).with(&received);
+            return CheckRow::new(STEP, Level::Fails, text).with(&received);
         }
         let row = self.result(&call).await;
         if row.level == Level::Works && is_forced {
             let text = "the model calls a tool only where it must: agents will often stop early";
-            return Row::new(STEP, Level::Limited, text).with(&received);
+            return CheckRow::new(STEP, Level::Limited, text).with(&received);
         }
         row
     }
 
     /// Checks the second turn, in which an agent sends the tool call and its result.
-    async fn result(&self, call: &Call) -> Row {
+    async fn result(&self, call: &Call) -> CheckRow {
         const STEP: &str = "tools";
         let (received, answer) = self.ask(ask::result(self.model, call)).await;
         match answer.error {
             Some(error) => {
                 let text =
                     format!("the call works, but not its result: {}", refused(&received, &error));
-                Row::new(STEP, Level::Fails, text).with(&received)
+                CheckRow::new(STEP, Level::Fails, text).with(&received)
             }
             None => {
                 let text = "a call with a valid input, and its result was taken";
-                Row::new(STEP, Level::Works, text).with(&received)
+                CheckRow::new(STEP, Level::Works, text).with(&received)
             }
         }
     }
 
-    async fn reasoning(&self) -> Row {
+    async fn reasoning(&self) -> CheckRow {
         const STEP: &str = "reasoning";
         let (received, answer) = self.ask(ask::reasoning(self.model)).await;
         if let Some(error) = answer.error {
             // Claude Code requests reasoning with every request.
-            return Row::new(STEP, Level::Fails, refused(&received, &error)).with(&received);
+            return CheckRow::new(STEP, Level::Fails, refused(&received, &error)).with(&received);
         }
         let in_text = |tag: &&&str| answer.text.trim_start().starts_with(**tag);
         if let Some(tag) = THINKING_TAGS.iter().find(in_text) {
@@ -165,11 +169,11 @@ impl Steps<'_> {
                 "as {tag} in the text, which clients show: \"inline_think\": true in profile_overrides makes thinking \
                  blocks of it"
             );
-            return Row::new(STEP, Level::Limited, text).with(&received);
+            return CheckRow::new(STEP, Level::Limited, text).with(&received);
         }
         if !answer.has_thinking {
             let text = "the model shows none: clients get answers without thinking blocks";
-            return Row::new(STEP, Level::Limited, text).with(&received);
+            return CheckRow::new(STEP, Level::Limited, text).with(&received);
         }
         let fields = ["reasoning_content", "reasoning"];
         let field = fields.iter().find(|name| received.came(&format!("\"{name}\":")));
@@ -179,10 +183,10 @@ impl Steps<'_> {
             (None, Some(tag)) => format!("as {tag}: becomes thinking blocks"),
             (None, None) => "becomes thinking blocks".to_owned(),
         };
-        Row::new(STEP, Level::Works, text).with(&received)
+        CheckRow::new(STEP, Level::Works, text).with(&received)
     }
 
-    async fn images(&self) -> Row {
+    async fn images(&self) -> CheckRow {
         const STEP: &str = "images";
         let (received, answer) = self.ask(ask::image(self.model)).await;
         if let Some(error) = answer.error {
@@ -191,22 +195,22 @@ impl Steps<'_> {
                  a note",
                 refused(&received, &error)
             );
-            return Row::new(STEP, Level::Limited, text).with(&received);
+            return CheckRow::new(STEP, Level::Limited, text).with(&received);
         }
         let warnings = received.warnings();
         let is_dropped = |code: &String| code == "images_refused" || code == "dropped:image";
         if warnings.iter().any(is_dropped) {
             let text = "the model takes none: an image becomes a note that says so";
-            return Row::new(STEP, Level::Limited, text).with(&received);
+            return CheckRow::new(STEP, Level::Limited, text).with(&received);
         }
         if !answer.text.to_lowercase().contains("red") {
             let text = "taken, but the model did not see that the picture is red";
-            return Row::new(STEP, Level::Limited, text).with(&received);
+            return CheckRow::new(STEP, Level::Limited, text).with(&received);
         }
-        Row::new(STEP, Level::Works, "the model sees them").with(&received)
+        CheckRow::new(STEP, Level::Works, "the model sees them").with(&received)
     }
 
-    async fn counts(&self, sets_counts: bool) -> Row {
+    async fn counts(&self, sets_counts: bool) -> CheckRow {
         const STEP: &str = "counts";
         let received = self.inside.ask("/v1/messages/count_tokens", ask::count(self.model)).await;
         let is_estimate = received.warnings().iter().any(|code| code == "count_estimated");
@@ -223,16 +227,16 @@ impl Steps<'_> {
             }
             (404, _) => (Level::Limited, "the configuration switches them off".to_owned()),
             _ => {
-                let error = Answer::of(&received).error.unwrap_or_default();
+                let error = ModelReply::of(&received).error.unwrap_or_default();
                 (Level::Limited, refused(&received, &error))
             }
         };
-        Row::new(STEP, level, text).with(&received)
+        CheckRow::new(STEP, level, text).with(&received)
     }
 }
 
 /// Explains why there is no tool call although one was required.
-fn without_call(forced: &Answer, said: &str) -> String {
+fn without_call(forced: &ModelReply, said: &str) -> String {
     let is_text = |text: &str| text.contains(ask::TOOL) && text.contains('{');
     if is_text(said) || is_text(&forced.text) {
         return "the model writes its calls as text: start the server with the parser of this model (vLLM, SGLang: \
@@ -250,7 +254,7 @@ fn without_call(forced: &Answer, said: &str) -> String {
 }
 
 /// Returns the error text, with the HTTP status that the client got.
-fn refused(received: &Received, error: &str) -> String {
+fn refused(received: &ReceivedResponse, error: &str) -> String {
     match received.status {
         0 | 200 => error.to_owned(),
         status => format!("{status}: {error}"),

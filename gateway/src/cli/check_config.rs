@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use creole::config::is_variable;
 
-use crate::Failed;
+use crate::CommandFailed;
 use crate::configure::{Wrong, document};
 use crate::terminal::say;
 
@@ -20,7 +20,7 @@ pub(crate) struct CheckConfig {
     pub(crate) schema: bool,
 }
 
-pub(crate) fn run(options: &CheckConfig) -> Result<bool, Failed> {
+pub(crate) fn run(options: &CheckConfig) -> Result<bool, CommandFailed> {
     match &options.file {
         Some(file) => check(file),
         None => print_schema(),
@@ -29,7 +29,7 @@ pub(crate) fn run(options: &CheckConfig) -> Result<bool, Failed> {
 
 /// Checks a configuration document. The document may be for another host, so a missing value that
 /// only `serve` needs is just a note.
-fn check(file: &Path) -> Result<bool, Failed> {
+fn check(file: &Path) -> Result<bool, CommandFailed> {
     let notes = std::cell::RefCell::new(Vec::new());
     let checked = document(Some(file), |name| {
         let value = std::env::var(name).unwrap_or_default();
@@ -69,7 +69,7 @@ fn check(file: &Path) -> Result<bool, Failed> {
 }
 
 /// Prints the JSON Schema of the configuration.
-fn print_schema() -> Result<bool, Failed> {
+fn print_schema() -> Result<bool, CommandFailed> {
     say(io::stdout(), &creole::config::schema::schema())?;
     Ok(true)
 }

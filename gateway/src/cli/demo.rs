@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use creole::Config;
 use creole_demo::{Demo as Model, Options};
 
-use crate::Failed;
+use crate::CommandFailed;
 use crate::hints::Hints;
 use crate::server::door::{Door, View, address};
 use crate::server::listen;
@@ -48,15 +48,15 @@ pub(crate) enum Protocol {
     Responses,
 }
 
-pub(crate) fn run(flags: &Demo) -> Result<(), Failed> {
+pub(crate) fn run(flags: &Demo) -> Result<(), CommandFailed> {
     let on = &flags.model_listen;
     let failed = |error| listen::cannot_listen("--model-listen", on, &error);
     let listener = TcpListener::bind(on).map_err(failed)?;
     // No request is remembered, so that `/demo/requests` does not show what clients send.
     let options = Options { requests_max: 0, ..Options::default() };
     let model = Model::start_on(listener, options).map_err(failed)?;
-    let mut config = configured(flags.protocol).map_err(Failed::Run)?;
-    config.set_url(&format!("{}/v1", model.url()), "the demo model").map_err(Failed::Run)?;
+    let mut config = configured(flags.protocol).map_err(CommandFailed::Run)?;
+    config.set_url(&format!("{}/v1", model.url()), "the demo model").map_err(CommandFailed::Run)?;
     let door = Door::local(flags.listen.clone(), SHUTDOWN_SECONDS);
     let door = Door { view: flags.view.clone(), ..door };
     listen::run_with(&door, config, Stop::listen, |ready| announce(ready, &model.url()))

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::Failed;
+use crate::CommandFailed;
 use crate::check::{self, Check};
 use crate::documents::{self, ReadDocument};
 use crate::launch::{self, Launch};
@@ -68,8 +68,8 @@ pub(crate) fn run() -> ExitCode {
     let (reason, code) = match done {
         Ok(true) => return ExitCode::SUCCESS,
         Ok(false) => return ExitCode::from(1),
-        Err(Failed::Usage(reason)) => (reason, 2),
-        Err(Failed::Run(reason)) => (reason, 1),
+        Err(CommandFailed::Usage(reason)) => (reason, 2),
+        Err(CommandFailed::Run(reason)) => (reason, 1),
     };
     // If standard error is closed, the exit code still tells the failure.
     let _ = terminal::say(io::stderr(), &format!("creole: {reason}"));

@@ -5,10 +5,10 @@ use std::io::{self, IsTerminal as _};
 use clap::Args;
 use creole::Config;
 use creole::config::{Key, Upstream};
-use creole::profile::presets::Server;
+use creole::profile::presets::KnownServer;
 use tokio::runtime;
 
-use crate::Failed;
+use crate::CommandFailed;
 use crate::configure::{self, Chosen, Described};
 use crate::hints::Hints;
 use crate::probe::guess::{self, Guess};
@@ -18,7 +18,7 @@ use crate::server::listen;
 use crate::server::ready::{Ready, listening, reachable};
 use crate::server::signals::Stop;
 use crate::terminal;
-use crate::upstream::client::Client;
+use crate::upstream::client::UpstreamClient;
 
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
@@ -51,7 +51,7 @@ pub(crate) struct Serve {
     pub(crate) door: Door,
 }
 
-pub(crate) fn run(options: &Serve) -> Result<(), Failed> {
+pub(crate) fn run(options: &Serve) -> Result<(), CommandFailed> {
     let ask = |upstream: &_| if options.door.no_check { None } else { look_at(upstream) };
     let Serving { config, taken } = for_serving(options, ask)?;
     let hints = hints(options, &config);
@@ -70,7 +70,7 @@ pub(crate) fn run(options: &Serve) -> Result<(), Failed> {
 /// Returns the preset that an upstream's list of models shows.
 fn look_at(upstream: &Upstream) -> Option<&'static str> {
     let runtime = runtime::Builder::new_current_thread().enable_all().build().ok()?;
-    let client = Client::connect().ok()?;
+    let client = UpstreamClient::connect().ok()?;
     let preset = runtime.block_on(look::preset_by_list(&client, upstream));
     // A look-up of a name may still run.
     runtime.shutdown_background();
@@ -90,26 +90,26 @@ struct Serving {
 fn for_serving(
     options: &Serve,
     list: impl FnOnce(&Upstream) -> Option<&'static str>,
-) -> Result<Serving, Failed> {
+) -> Result<Serving, CommandFailed> {
     let (upstream, chosen) = (options.upstream.as_deref(), &options.chosen);
     let Described { mut config, mut guess, notes } = configure::of(chosen, upstream)?;
     let (model, small) = (options.model.as_deref(), options.small_model.as_deref());
     if model.or(small).is_some() {
         let source = if model.is_some() { "--model" } else { "--small-model" };
-        config.serve_models(model, small, &[], source).map_err(Failed::Usage)?;
+        config.serve_models(model, small, &[], source).map_err(CommandFailed::Usage)?;
     }
     let profile = chosen.profile.as_deref().or_else(|| guess.map(|guess| guess.preset));
     let key = configure::set_key(&mut config, profile, options.key_env.as_deref())?;
     for name in &options.client_key_env {
         let added =
             config.add_client_key_from(name, "--client-key-env", |name| std::env::var(name).ok());
-        added.map_err(Failed::Usage)?;
+        added.map_err(CommandFailed::Usage)?;
     }
     if let Some(seconds) = options.first_byte_timeout {
         config.settings.first_byte_timeout_ms = seconds.saturating_mul(1000);
     }
     configure::check_addresses(&config)?;
-    config.check_client_keys().map_err(Failed::Usage)?;
+    config.check_client_keys().map_err(CommandFailed::Usage)?;
     let mut taken = notes;
     if chosen.is_open() {
         if let (None, Some(first)) = (guess, config.first_upstream()) {
@@ -144,7 +144,7 @@ fn hints(options: &Serve, config: &Config) -> Hints {
         _ if !config.client_keys.is_empty() => "KEY".to_owned(),
         // The client's key is sent to the upstream, which may require a key.
         (None, Some(upstream)) if upstream.key == Key::Client => {
-            let vendor = Server::of_vendor(&upstream.url);
+            let vendor = KnownServer::of_vendor(&upstream.url);
             vendor.map_or_else(|| "local".to_owned(), |vendor| format!("${}", vendor.key))
         }
         _ => "local".to_owned(),

@@ -15,7 +15,7 @@ use creole::observe::report::{Outcome, Report};
 use creole::text::harmless;
 use creole::{Call, Config, End, Exchange, Header, HostCan, Pings, Reply, RequestHead};
 
-use crate::Failed;
+use crate::CommandFailed;
 use crate::configure::{self, Chosen};
 
 #[derive(Debug, Subcommand)]
@@ -30,7 +30,7 @@ pub(crate) enum Translate {
     /// An upstream's whole answer from standard input: prints the client's
     Response {
         #[command(flatten)]
-        answer: Answer,
+        answer: AnswerFlags,
         /// The upstream's content type
         #[arg(long, value_name = "TYPE", default_value = "application/json")]
         content_type: String,
@@ -38,7 +38,7 @@ pub(crate) enum Translate {
     /// An upstream's event stream from standard input: prints what the client gets
     Stream {
         #[command(flatten)]
-        answer: Answer,
+        answer: AnswerFlags,
         /// The upstream's content type
         #[arg(long, value_name = "TYPE", default_value = "text/event-stream")]
         content_type: String,
@@ -49,7 +49,7 @@ pub(crate) enum Translate {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Answer {
+pub(crate) struct AnswerFlags {
     /// The Messages request that is answered
     #[arg(long, value_name = "FILE")]
     pub(crate) request: PathBuf,
@@ -69,7 +69,7 @@ pub(crate) struct Seed {
     pub(crate) seed: u128,
 }
 
-pub(crate) fn run(what: &Translate) -> Result<bool, Failed> {
+pub(crate) fn run(what: &Translate) -> Result<bool, CommandFailed> {
     match what {
         Translate::Request { chosen, seed } => {
             let config = configure::for_translating(chosen)?;
@@ -80,7 +80,7 @@ pub(crate) fn run(what: &Translate) -> Result<bool, Failed> {
     }
 }
 
-fn request(config: Config, seed: Seed, body: Vec<u8>) -> Result<bool, Failed> {
+fn request(config: Config, seed: Seed, body: Vec<u8>) -> Result<bool, CommandFailed> {
     let (mut exchange, call) = begin(config, seed, body);
     let Some(request) = call else { return finish(&mut exchange) };
     let mut shown = format!("POST {}\n", request.path);
@@ -93,7 +93,7 @@ fn request(config: Config, seed: Seed, body: Vec<u8>) -> Result<bool, Failed> {
     Ok(true)
 }
 
-fn respond(answer: &Answer, content_type: &str, piece: usize) -> Result<bool, Failed> {
+fn respond(answer: &AnswerFlags, content_type: &str, piece: usize) -> Result<bool, CommandFailed> {
     let config = configure::for_translating(&answer.chosen)?;
     let (mut exchange, call) = begin(config, answer.seed, read_file(&answer.request)?);
     let Some(Call { id, .. }) = call else { return finish(&mut exchange) };
@@ -128,7 +128,7 @@ fn begin(config: Config, seed: Seed, body: Vec<u8>) -> (Exchange, Option<Call>) 
 }
 
 /// Prints the response for the client.
-fn finish(exchange: &mut Exchange) -> Result<bool, Failed> {
+fn finish(exchange: &mut Exchange) -> Result<bool, CommandFailed> {
     let Reply { head, body } = exchange.poll_reply().unwrap_or_default();
     let mut shown = format!("HTTP {}\n", head.status);
     for (name, value) in &head.headers {
@@ -142,16 +142,16 @@ fn finish(exchange: &mut Exchange) -> Result<bool, Failed> {
 
 /// Prints the response's head and all warnings with their counts. The header `x-creole-warnings`
 /// has only the warnings known when the head was sent.
-fn show(head: &str, report: &Report) -> Result<(), Failed> {
+fn show(head: &str, report: &Report) -> Result<(), CommandFailed> {
     let mut shown = head.to_owned();
     for warning in report.warnings.iter() {
         shown.push_str(&format!("warning: {} ({}x)\n", warning.text(), warning.count));
     }
     let written = io::stderr().write_all(harmless::lines(&shown).as_bytes());
-    written.map_err(|error| Failed::Run(format!("standard error: {error}")))
+    written.map_err(|error| CommandFailed::Run(format!("standard error: {error}")))
 }
 
-fn print(bytes: &[u8]) -> Result<(), Failed> {
+fn print(bytes: &[u8]) -> Result<(), CommandFailed> {
     let mut stdout = io::stdout();
     let written = stdout.write_all(bytes).and_then(|()| {
         // A shell's prompt should not follow the body on its line; a file gets only the bytes.
@@ -160,17 +160,17 @@ fn print(bytes: &[u8]) -> Result<(), Failed> {
         }
         stdout.flush()
     });
-    written.map_err(|error| Failed::Run(format!("standard output: {error}")))
+    written.map_err(|error| CommandFailed::Run(format!("standard output: {error}")))
 }
 
-fn read_stdin() -> Result<Vec<u8>, Failed> {
+fn read_stdin() -> Result<Vec<u8>, CommandFailed> {
     let mut bytes = Vec::new();
     match io::stdin().read_to_end(&mut bytes) {
         Ok(_) => Ok(bytes),
-        Err(error) => Err(Failed::Usage(format!("standard input: {error}"))),
+        Err(error) => Err(CommandFailed::Usage(format!("standard input: {error}"))),
     }
 }
 
-fn read_file(path: &Path) -> Result<Vec<u8>, Failed> {
-    fs::read(path).map_err(|error| Failed::Usage(format!("{}: {error}", path.display())))
+fn read_file(path: &Path) -> Result<Vec<u8>, CommandFailed> {
+    fs::read(path).map_err(|error| CommandFailed::Usage(format!("{}: {error}", path.display())))
 }

@@ -120,7 +120,7 @@ fn bound(seconds_max: u64) {
 
 /// Number of letters found on the pages so far, and a flag for damaged pages.
 #[derive(Default)]
-struct Found {
+struct FoundLetters {
     known: usize,
     unknown: usize,
     damaged: bool,
@@ -135,7 +135,7 @@ fn read(
     let pdf = load(document)?;
     let cache = InterpreterCache::new();
     let (total, max) = (pdf.pages().len(), options.pages_max);
-    let (mut room, mut found) = (options.bytes_max, Found::default());
+    let (mut room, mut found) = (options.bytes_max, FoundLetters::default());
     // Lines about pages wait here for the first page with text, so that a scan yields no such
     // lines.
     let mut waiting = String::new();
@@ -197,7 +197,7 @@ fn text_of<'a>(
     }
 }
 
-impl Found {
+impl FoundLetters {
     /// Returns the output for a page; `None` stands for a page on which the parser failed.
     fn shown(&mut self, number: usize, total: usize, page: Option<Page>) -> String {
         let Some(page) = page else {

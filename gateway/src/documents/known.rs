@@ -28,12 +28,12 @@ pub(super) type Key = [u8; 32];
 #[derive(Debug, Default)]
 pub(super) struct Known {
     /// Cached texts; the most recently used is the last.
-    texts: VecDeque<Entry>,
+    texts: VecDeque<KnownEntry>,
     bytes: usize,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct KnownEntry {
     key: Key,
     text: Result<DocumentText, Unread>,
     /// Time at which the entry expires; `None` if never.
@@ -64,7 +64,7 @@ impl Known {
             return;
         }
         let until = if outcome.is_final { None } else { Instant::now().checked_add(KEPT) };
-        let entry = Entry { key, text: outcome.text.clone(), until };
+        let entry = KnownEntry { key, text: outcome.text.clone(), until };
         self.bytes = self.bytes.saturating_add(entry.bytes());
         self.texts.push_back(entry);
         while self.bytes > BYTES_MAX
@@ -75,7 +75,7 @@ impl Known {
     }
 }
 
-impl Entry {
+impl KnownEntry {
     fn bytes(&self) -> usize {
         self.text.as_ref().map_or(0, |it| it.text.len()).max(ENTRY_BYTES_MIN)
     }

@@ -67,13 +67,13 @@ pub(crate) struct Documents {
 
 /// A document whose text is wanted.
 #[derive(Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct WantedText {
     document: Vec<u8>,
     until: Millis,
     key: Key,
 }
 
-impl Wanted {
+impl WantedText {
     /// Takes the document out of a call for the reader of documents, and hashes it, which takes
     /// time for each byte. Returns `None` for a call of a server.
     pub(crate) fn of(call: &mut Call, limits: &ReadDocuments) -> Option<Self> {
@@ -113,7 +113,7 @@ impl Documents {
     /// The document has no text, or it cannot be read within the limits.
     pub(crate) async fn read(
         &self,
-        wanted: Wanted,
+        wanted: WantedText,
         limits: &ReadDocuments,
         until: Instant,
         (owner, spent): (Owner, &mut Duration),

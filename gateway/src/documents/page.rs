@@ -47,13 +47,13 @@ pub(super) struct Page {
     pub(super) unknown: usize,
     /// Maximum size of the kept text, in bytes.
     bytes_max: usize,
-    last: Option<Last>,
+    last: Option<LastGlyph>,
     is_full: bool,
 }
 
 /// Position and size of the last glyph.
 #[derive(Clone, Copy, Debug)]
-struct Last {
+struct LastGlyph {
     begin: Point,
     end: Point,
     size: f64,
@@ -106,7 +106,7 @@ impl Page {
             (Gap::None | Gap::Space | Gap::Tab, Some(last)) => last.line,
             _ => begin,
         };
-        self.last = Some(Last { begin, end, size, line });
+        self.last = Some(LastGlyph { begin, end, size, line });
         let (gap, letters) = (gap.text(), letters.as_deref().unwrap_or("\u{fffd}"));
         let length = self.text.len().saturating_add(gap.len()).saturating_add(letters.len());
         self.is_full |= length > self.bytes_max;
@@ -119,7 +119,7 @@ impl Page {
     }
 }
 
-impl Last {
+impl LastGlyph {
     /// Returns the gap between this glyph and a following glyph that begins at `begin`. `along` is
     /// the direction of the line.
     fn gap(&self, begin: Point, size: f64, along: Vec2) -> Gap {

@@ -7,15 +7,15 @@ use std::thread;
 
 use tokio::sync::oneshot;
 
-use crate::Failed;
+use crate::CommandFailed;
 
 /// Runs a client to its end, and returns its exit code. A client that a signal ended gets 128 plus
 /// the signal's number, as in shells.
-pub(crate) async fn run(mut command: Command) -> Result<u8, Failed> {
-    let failed = |error: io::Error| Failed::Run(format!("cannot run the client: {error}"));
+pub(crate) async fn run(mut command: Command) -> Result<u8, CommandFailed> {
+    let failed = |error: io::Error| CommandFailed::Run(format!("cannot run the client: {error}"));
     // Signals are caught before the client starts: the keys that end the client must not end this
     // process first.
-    let mut signals = Signals::listen().map_err(failed)?;
+    let mut signals = ChildSignals::listen().map_err(failed)?;
     let child = command.spawn().map_err(failed)?;
     let id = child.id();
     let (ended, mut end) = oneshot::channel();
@@ -64,7 +64,7 @@ fn wait(mut child: Child) -> io::Result<u8> {
 /// Receiver of the signals that ask this process to end. They are forwarded to the client, which
 /// decides.
 #[cfg(unix)]
-struct Signals {
+struct ChildSignals {
     interrupt: tokio::signal::unix::Signal,
     quit: tokio::signal::unix::Signal,
     terminate: tokio::signal::unix::Signal,
@@ -72,7 +72,7 @@ struct Signals {
 }
 
 #[cfg(unix)]
-impl Signals {
+impl ChildSignals {
     fn listen() -> io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
         Ok(Self {
@@ -108,7 +108,7 @@ impl Signals {
 struct Signals;
 
 #[cfg(not(unix))]
-impl Signals {
+impl ChildSignals {
     fn listen() -> io::Result<Self> {
         Ok(Self)
     }

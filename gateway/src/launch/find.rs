@@ -5,11 +5,11 @@ use std::iter;
 use std::time::Duration;
 
 use creole::Config;
-use creole::profile::presets::{SERVERS, Server};
+use creole::profile::presets::{KnownServer, SERVERS};
 
 use super::Launch;
 use super::choose;
-use crate::Failed;
+use crate::CommandFailed;
 use crate::configure::{self, Chosen, Described};
 use crate::metrics;
 use crate::probe::models::{self, List, Model};
@@ -17,7 +17,7 @@ use crate::probe::owner::{self, ServerOwner, owner_of};
 use crate::probe::places::Places;
 use crate::probe::this_machine::{Candidate, LOCAL_TIMEOUT, answering, owner_note};
 use crate::probe::{ask, look};
-use crate::upstream::client::Client;
+use crate::upstream::client::UpstreamClient;
 
 /// Address at which `creole serve` listens by default.
 const GATEWAY: &str = "http://127.0.0.1:8787";
@@ -30,7 +30,7 @@ const DEMO: &str = "the demo model, where words in a prompt say what it answers"
 /// Server and models that were found, and lines about them for the user.
 #[derive(Debug)]
 pub(crate) struct Found {
-    pub(crate) place: Place,
+    pub(crate) place: FoundPlace,
     /// Chosen model; `None` if a running gateway chooses the model.
     pub(crate) model: Option<Model>,
     pub(crate) small: Option<Model>,
@@ -41,7 +41,7 @@ pub(crate) struct Found {
 }
 
 #[derive(Debug)]
-pub(crate) enum Place {
+pub(crate) enum FoundPlace {
     /// Address of a gateway that is already running.
     Gateway(String),
     Upstream(Candidate),
@@ -50,19 +50,21 @@ pub(crate) enum Place {
 impl Candidate {
     /// Returns the upstream that the flags name. The key is the one that the flags name, or the
     /// vendor's if the address is the vendor's own.
-    fn given(flags: &Launch) -> Result<Option<Self>, Failed> {
+    fn given(flags: &Launch) -> Result<Option<Self>, CommandFailed> {
         if flags.upstream.is_none() && flags.profile.is_none() {
             return match flags.key_env {
-                Some(_) => Err(Failed::Usage("--key-env needs --upstream or --profile".to_owned())),
+                Some(_) => {
+                    Err(CommandFailed::Usage("--key-env needs --upstream or --profile".to_owned()))
+                }
                 None => Ok(None),
             };
         }
         let chosen = Chosen { profile: flags.profile.clone(), config: None };
         let Described { config, notes, .. } = configure::of(&chosen, flags.upstream.as_deref())?;
         notes.iter().for_each(|note| super::say(note));
-        config.check_urls().map_err(Failed::Usage)?;
+        config.check_urls().map_err(CommandFailed::Usage)?;
         let Some(upstream) = config.first_upstream() else { return Ok(None) };
-        let own = Server::of_vendor(&upstream.url).map(|server| server.key.to_owned());
+        let own = KnownServer::of_vendor(&upstream.url).map(|server| server.key.to_owned());
         Ok(Some(Self {
             preset: upstream.preset,
             address: upstream.url.clone(),
@@ -75,30 +77,33 @@ impl Candidate {
     ///
     /// # Errors
     /// The environment variable is not set.
-    pub(crate) fn secret(&self) -> Result<Option<String>, Failed> {
+    pub(crate) fn secret(&self) -> Result<Option<String>, CommandFailed> {
         let Some(name) = &self.key else { return Ok(None) };
         match std::env::var(name) {
             Ok(value) if !value.is_empty() => Ok(Some(value)),
-            _ => Err(Failed::Usage(format!("{} needs a key: set {name}", self.address))),
+            _ => Err(CommandFailed::Usage(format!("{} needs a key: set {name}", self.address))),
         }
     }
 
     /// Returns the configuration of a gateway in front of this upstream, as the flags of `creole
     /// serve` make it.
-    pub(crate) fn config(&self) -> Result<Config, Failed> {
+    pub(crate) fn config(&self) -> Result<Config, CommandFailed> {
         let mut config = Config::default();
-        config.set_profile(self.preset, "--profile").map_err(Failed::Usage)?;
-        config.set_url(&self.base(), "--upstream").map_err(Failed::Usage)?;
+        config.set_profile(self.preset, "--profile").map_err(CommandFailed::Usage)?;
+        config.set_url(&self.base(), "--upstream").map_err(CommandFailed::Usage)?;
         let secret = self.secret()?;
         if let Some(name) = &self.key {
             let secret = |_: &str| secret.clone();
-            config.set_key_from(name, "the key", secret).map_err(Failed::Usage)?;
+            config.set_key_from(name, "the key", secret).map_err(CommandFailed::Usage)?;
         }
         Ok(config)
     }
 }
 
-pub(crate) async fn backend(client: &Client, flags: &Launch) -> Result<Found, Failed> {
+pub(crate) async fn backend(
+    client: &UpstreamClient,
+    flags: &Launch,
+) -> Result<Found, CommandFailed> {
     if let Some(upstream) = Candidate::given(flags)? {
         return given(client, flags, upstream).await;
     }
@@ -119,7 +124,11 @@ pub(crate) async fn backend(client: &Client, flags: &Launch) -> Result<Found, Fa
     ))
 }
 
-async fn given(client: &Client, flags: &Launch, mut upstream: Candidate) -> Result<Found, Failed> {
+async fn given(
+    client: &UpstreamClient,
+    flags: &Launch,
+    mut upstream: Candidate,
+) -> Result<Found, CommandFailed> {
     let secret = upstream.secret()?;
     match models::list(client, &upstream.base(), secret.as_deref(), VENDOR_TIMEOUT).await {
         Ok(list) => {
@@ -135,11 +144,11 @@ async fn given(client: &Client, flags: &Launch, mut upstream: Candidate) -> Resu
 /// Returns a named upstream that gave no list of models for `reason`. Some servers have no list,
 /// but answer requests.
 async fn without_list(
-    client: &Client,
+    client: &UpstreamClient,
     flags: &Launch,
     upstream: Candidate,
     reason: &str,
-) -> Result<Found, Failed> {
+) -> Result<Found, CommandFailed> {
     let base = upstream.base();
     let config = upstream.config()?;
     let wrong = match config.first_upstream() {
@@ -156,14 +165,14 @@ async fn without_list(
                 None => format!("{base}: you named it; it lists no models ({reason})"),
             };
             Ok(Found {
-                place: Place::Upstream(upstream),
+                place: FoundPlace::Upstream(upstream),
                 model: Some(model(name)),
                 small: flags.small_model.as_ref().map(model),
                 models: Vec::new(),
                 said: vec![said],
             })
         }
-        _ => Err(Failed::Run(told.unwrap_or_else(|| {
+        _ => Err(CommandFailed::Run(told.unwrap_or_else(|| {
             format!("{base} lists no models ({reason}): name one with --model")
         }))),
     }
@@ -171,12 +180,12 @@ async fn without_list(
 
 /// Chooses the models for a client from a server's list.
 async fn complete(
-    client: &Client,
+    client: &UpstreamClient,
     flags: &Launch,
     upstream: Candidate,
     list: List,
     why: String,
-) -> Result<Found, Failed> {
+) -> Result<Found, CommandFailed> {
     let base = upstream.base();
     let mut models = list.models;
     models::complete(client, upstream.preset, &upstream.address, &mut models).await;
@@ -187,7 +196,7 @@ async fn complete(
             }
             None => choose::only(&models).map_err(|reason| format!("{base}: {reason}")),
         };
-        chosen.map_err(Failed::Usage)
+        chosen.map_err(CommandFailed::Usage)
     };
     let mut model = choose(flags.model.as_deref())?;
     let small = flags.small_model.as_deref().map(|name| choose(Some(name))).transpose()?;
@@ -206,13 +215,13 @@ async fn complete(
         format!("{} at {base}: {why}", upstream.preset),
         format!("model {}: {because}", model.name),
     ];
-    Ok(Found { place: Place::Upstream(upstream), model: Some(model), small, models, said })
+    Ok(Found { place: FoundPlace::Upstream(upstream), model: Some(model), small, models, said })
 }
 
 /// Returns a gateway that runs at the usual address. A gateway that requires client keys is
 /// skipped.
 async fn running(
-    client: &Client,
+    client: &UpstreamClient,
     flags: &Launch,
     looked: &mut Places,
 ) -> Result<Option<Found>, String> {
@@ -252,17 +261,17 @@ async fn running(
     };
     let said = format!("a gateway was already running at {GATEWAY}, and is used: {chosen}");
     let small = flags.small_model.as_ref().map(unlisted);
-    let place = Place::Gateway(GATEWAY.to_owned());
+    let place = FoundPlace::Gateway(GATEWAY.to_owned());
     let said = iter::once(said).chain(owner_note(GATEWAY, whose)).collect();
     Ok(Some(Found { place, model, small, models, said }))
 }
 
 /// Returns the first server on this machine that lists models, in the order of [`SERVERS`].
 async fn local(
-    client: &Client,
+    client: &UpstreamClient,
     flags: &Launch,
     looked: &mut Places,
-) -> Result<Option<Found>, Failed> {
+) -> Result<Option<Found>, CommandFailed> {
     let (taken, mut others) = answering(client, flags.model.as_deref(), looked).await;
     let Some((upstream, list)) = taken else { return Ok(None) };
     let mut found = complete(client, flags, upstream, list, "it answers".to_owned()).await?;
@@ -273,10 +282,10 @@ async fn local(
 
 /// Returns the first vendor whose key is in the environment, in the order of [`SERVERS`].
 async fn vendor(
-    client: &Client,
+    client: &UpstreamClient,
     flags: &Launch,
     looked: &mut Places,
-) -> Result<Option<Found>, Failed> {
+) -> Result<Option<Found>, CommandFailed> {
     let hosted =
         || SERVERS.iter().filter(|server| !server.key.is_empty() && !server.url.is_empty());
     let mut found: Option<Found> = None;
@@ -312,10 +321,10 @@ async fn vendor(
 }
 
 /// Returns the vendors whose keys are in the environment.
-fn keys() -> impl Iterator<Item = &'static Server> {
+fn keys() -> impl Iterator<Item = &'static KnownServer> {
     SERVERS.iter().filter(|server| !server.key.is_empty() && is_set(server))
 }
 
-fn is_set(server: &Server) -> bool {
+fn is_set(server: &KnownServer) -> bool {
     std::env::var(server.key).is_ok_and(|key| !key.is_empty())
 }

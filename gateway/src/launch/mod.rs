@@ -26,7 +26,7 @@ use tokio::runtime;
 use tokio::sync::Notify;
 use which::sys::RealSys;
 
-use crate::Failed;
+use crate::CommandFailed;
 use crate::probe::models::Model;
 use crate::probe::this_machine::Candidate;
 use crate::server::door::Door;
@@ -34,9 +34,9 @@ use crate::server::listen;
 use crate::server::ready::Ready;
 use crate::server::signals::Stop;
 use crate::terminal;
-use crate::upstream::client::Client as HttpClient;
+use crate::upstream::client::UpstreamClient as HttpClient;
 use clients::{Client, Session, Variables};
-use find::{Found, Place};
+use find::{Found, FoundPlace};
 pub(crate) use flags::Launch;
 use settings::Settings;
 
@@ -45,26 +45,26 @@ use settings::Settings;
 const ALIASED_MAX: usize = 50;
 
 /// Runs a client, and returns its exit code.
-pub(crate) fn run(flags: &Launch) -> Result<u8, Failed> {
-    let client = clients::named(&flags.client).map_err(Failed::Usage)?;
+pub(crate) fn run(flags: &Launch) -> Result<u8, CommandFailed> {
+    let client = clients::named(&flags.client).map_err(CommandFailed::Usage)?;
     let program = program::find(client.program, RealSys).ok_or_else(|| {
-        Failed::Run(format!("{} is not installed: {}", client.program, client.install))
+        CommandFailed::Run(format!("{} is not installed: {}", client.program, client.install))
     })?;
     let runtime = runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| Failed::Run(format!("cannot start: {error}")))?;
+        .map_err(|error| CommandFailed::Run(format!("cannot start: {error}")))?;
     let found = runtime.block_on(async {
-        find::backend(&HttpClient::connect().map_err(Failed::Run)?, flags).await
+        find::backend(&HttpClient::connect().map_err(CommandFailed::Run)?, flags).await
     })?;
     found.said.iter().for_each(|line| say(line));
     let (gateway, key, running) = match &found.place {
-        Place::Gateway(address) => (address.clone(), "local".to_owned(), None),
-        Place::Upstream(upstream) => {
+        FoundPlace::Gateway(address) => (address.clone(), "local".to_owned(), None),
+        FoundPlace::Upstream(upstream) => {
             // The gateway needs a key, because other users of the machine can reach it.
             let key = random()?;
             let config = configure(upstream, &found, flags.context_window, &key)?;
-            let running = Gateway::start(config)?;
+            let running = LaunchedGateway::start(config)?;
             (format!("http://{}", running.address), key, Some(running))
         }
     };
@@ -77,8 +77,8 @@ pub(crate) fn run(flags: &Launch) -> Result<u8, Failed> {
         small: found.small.as_ref(),
         window,
         preset: match &found.place {
-            Place::Upstream(upstream) => Some(upstream.preset),
-            Place::Gateway(_) => None,
+            FoundPlace::Upstream(upstream) => Some(upstream.preset),
+            FoundPlace::Gateway(_) => None,
         },
     };
     let variables = (client.variables)(&session);
@@ -109,14 +109,14 @@ fn settings(
     client: &Client,
     variables: &Variables,
     arguments: &[OsString],
-) -> Result<Option<Settings>, Failed> {
+) -> Result<Option<Settings>, CommandFailed> {
     let Some(flag) = client.settings else { return Ok(None) };
     if settings::is_given(flag, arguments) {
         say(&format!("{flag} is yours: variables in settings would win over those of creole"));
         return Ok(None);
     }
     let written = Settings::write(&variables.set, &random()?);
-    let failed = |error| Failed::Run(format!("cannot write the client's settings: {error}"));
+    let failed = |error| CommandFailed::Run(format!("cannot write the client's settings: {error}"));
     written.map(Some).map_err(failed)
 }
 
@@ -140,19 +140,19 @@ fn configure(
     found: &Found,
     window: Option<u64>,
     key: &str,
-) -> Result<Config, Failed> {
+) -> Result<Config, CommandFailed> {
     let mut config = upstream.config()?;
     for own in config.upstreams.values_mut().filter(|own| own.key == Key::Client) {
         // The client's key is the gateway's, and no upstream gets it.
         own.key = Key::None;
     }
     let added = config.add_client_key_from("launch", "the client's key", |_| Some(key.to_owned()));
-    added.map_err(Failed::Run)?;
+    added.map_err(CommandFailed::Run)?;
     let name = |model: &Option<Model>| model.as_ref().map(|model| model.name.clone());
     let (model, small) = (name(&found.model), name(&found.small));
     let others = aliases(&found.models);
     let served = config.serve_models(model.as_deref(), small.as_deref(), &others, "--model");
-    served.map_err(Failed::Usage)?;
+    served.map_err(CommandFailed::Usage)?;
     config.note_sizes(|name| sizes(found, window, name));
     // The client uses the terminal, so the gateway does not log.
     config.settings.log = Log::Off;
@@ -184,44 +184,48 @@ fn aliases(models: &[Model]) -> Vec<(String, String)> {
 }
 
 /// Returns a random text that nobody can guess.
-fn random() -> Result<String, Failed> {
+fn random() -> Result<String, CommandFailed> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes)
-        .map_err(|error| Failed::Run(format!("cannot get random bytes: {error}")))?;
+        .map_err(|error| CommandFailed::Run(format!("cannot get random bytes: {error}")))?;
     Ok(format!("{:032x}", u128::from_ne_bytes(bytes)))
 }
 
 /// Gateway that runs on a separate thread of this process.
-struct Gateway {
+struct LaunchedGateway {
     address: SocketAddr,
     stop: Arc<Notify>,
-    thread: JoinHandle<Result<(), Failed>>,
+    thread: JoinHandle<Result<(), CommandFailed>>,
 }
 
-impl Gateway {
-    fn start(config: Config) -> Result<Self, Failed> {
+impl LaunchedGateway {
+    fn start(config: Config) -> Result<Self, CommandFailed> {
         let stop = Arc::new(Notify::new());
         let notify = Arc::clone(&stop);
         let (sender, ready) = channel();
         let thread = thread::Builder::new().name("gateway".to_owned());
         let thread = thread
             .spawn(move || serve_until(config, Stop::Notified(notify), sender))
-            .map_err(|error| Failed::Run(format!("cannot start a thread: {error}")))?;
+            .map_err(|error| CommandFailed::Run(format!("cannot start a thread: {error}")))?;
         match ready.recv() {
             Ok(address) => Ok(Self { address, stop, thread }),
             Err(_) => Err(ended(thread).err().unwrap_or_else(|| {
-                Failed::Run("the gateway ended before it was ready".to_owned())
+                CommandFailed::Run("the gateway ended before it was ready".to_owned())
             })),
         }
     }
 
-    fn stop(self) -> Result<(), Failed> {
+    fn stop(self) -> Result<(), CommandFailed> {
         self.stop.notify_one();
         ended(self.thread)
     }
 }
 
-fn serve_until(config: Config, stop: Stop, sender: Sender<SocketAddr>) -> Result<(), Failed> {
+fn serve_until(
+    config: Config,
+    stop: Stop,
+    sender: Sender<SocketAddr>,
+) -> Result<(), CommandFailed> {
     // The timeout is 0, because no client is left to read the rest of an answer.
     let door = Door::local("127.0.0.1:0".to_owned(), 0);
     let told = |ready: Ready| {
@@ -231,8 +235,8 @@ fn serve_until(config: Config, stop: Stop, sender: Sender<SocketAddr>) -> Result
     listen::run_with(&door, config, || Ok(stop), told)
 }
 
-fn ended(thread: JoinHandle<Result<(), Failed>>) -> Result<(), Failed> {
-    thread.join().unwrap_or_else(|_| Err(Failed::Run("the gateway failed".to_owned())))
+fn ended(thread: JoinHandle<Result<(), CommandFailed>>) -> Result<(), CommandFailed> {
+    thread.join().unwrap_or_else(|_| Err(CommandFailed::Run("the gateway failed".to_owned())))
 }
 
 /// Prints a line for the user, before the client takes over the terminal.
@@ -257,7 +261,7 @@ mod tests {
         let listed =
             vec![model("main", Some(131_072), Some(8192)), model("small", None, Some(4096))];
         let found = Found {
-            place: Place::Gateway(String::new()),
+            place: FoundPlace::Gateway(String::new()),
             model: Some(main),
             small: None,
             models: listed,

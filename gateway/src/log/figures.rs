@@ -2,7 +2,7 @@
 //! page.
 
 use creole::Millis;
-use creole::observe::log::Request;
+use creole::observe::log::LoggedRequest;
 use creole::observe::report::{Outcome, Report};
 use creole::text::harmless;
 
@@ -31,7 +31,7 @@ pub(crate) struct Figures {
 }
 
 impl Figures {
-    pub(crate) fn of(request: &Request, report: &Report, now: Millis) -> Self {
+    pub(crate) fn of(request: &LoggedRequest, report: &Report, now: Millis) -> Self {
         let answer = &report.answer;
         let first = report.content_at.filter(|_| report.outcome != Outcome::Open);
         // An answer without streaming comes when all of its tokens are made.

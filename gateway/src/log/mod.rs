@@ -90,7 +90,7 @@ pub(crate) fn start(log: Log, format: Format, file: Option<File>) -> io::Result<
         .with_max_level(level(log))
         // Internal errors would go to standard error, and panic if it is closed.
         .log_internal_errors(false)
-        .event_format(Lines(format))
+        .event_format(LineWriter(format))
         .finish()
         // Lines of libraries are left out: their `debug` events have fields that no line shows.
         .with(
@@ -104,12 +104,12 @@ pub(crate) fn start(log: Log, format: Format, file: Option<File>) -> io::Result<
 /// Queue of lines for the thread that writes the log.
 #[derive(Clone, Debug)]
 pub(crate) struct Queue {
-    sender: SyncSender<Entry>,
+    sender: SyncSender<LogEntry>,
     lost: Arc<AtomicU64>,
 }
 
 #[derive(Debug)]
-enum Entry {
+enum LogEntry {
     Line(Vec<u8>),
     /// Request for a notice once all earlier lines have been written.
     Finish(SyncSender<()>),
@@ -120,7 +120,7 @@ impl Queue {
     pub(crate) fn finish(&self) {
         let began = Instant::now();
         let (done, finished) = sync_channel(1);
-        let mut entry = Entry::Finish(done);
+        let mut entry = LogEntry::Finish(done);
         // The reader of a full queue is slow, and may read again soon.
         while let Err(TrySendError::Full(back)) = self.sender.try_send(entry) {
             if began.elapsed() >= FINISH_TIME {
@@ -136,7 +136,7 @@ impl Queue {
 impl Write for Queue {
     /// Queues one whole log line, which is the argument of each call.
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        if self.sender.try_send(Entry::Line(line.to_vec())).is_err() {
+        if self.sender.try_send(LogEntry::Line(line.to_vec())).is_err() {
             self.lost.fetch_add(1, Ordering::Relaxed);
         }
         Ok(line.len())
@@ -147,7 +147,7 @@ impl Write for Queue {
     }
 }
 
-fn write_all(entries: &Receiver<Entry>, lost: &AtomicU64, format: Format, out: &mut dyn Write) {
+fn write_all(entries: &Receiver<LogEntry>, lost: &AtomicU64, format: Format, out: &mut dyn Write) {
     let mut is_cut = false;
     for entry in entries {
         let missing = lost.swap(0, Ordering::Relaxed);
@@ -157,12 +157,12 @@ fn write_all(entries: &Receiver<Entry>, lost: &AtomicU64, format: Format, out: &
             lost.fetch_add(missing, Ordering::Relaxed);
         }
         match entry {
-            Entry::Line(line) => {
+            LogEntry::Line(line) => {
                 if write_line(&line, &mut is_cut, out).is_err() {
                     lost.fetch_add(1, Ordering::Relaxed);
                 }
             }
-            Entry::Finish(done) => {
+            LogEntry::Finish(done) => {
                 let _ = done.try_send(());
             }
         }
@@ -210,9 +210,9 @@ fn level(log: Log) -> LevelFilter {
 }
 
 #[derive(Debug)]
-struct Lines(Format);
+struct LineWriter(Format);
 
-impl<S, N> FormatEvent<S, N> for Lines
+impl<S, N> FormatEvent<S, N> for LineWriter
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
     N: for<'a> FormatFields<'a> + 'static,

@@ -6,11 +6,11 @@ use super::*;
 fn the_end_waits_for_room_in_a_full_queue() {
     let (sender, entries) = sync_channel(1);
     let queue = Queue { sender, lost: Arc::default() };
-    queue.sender.try_send(Entry::Line(Vec::new())).unwrap();
+    queue.sender.try_send(LogEntry::Line(Vec::new())).unwrap();
     let reader = thread::spawn(move || {
         thread::sleep(FULL_PAUSE);
-        assert!(matches!(entries.recv(), Ok(Entry::Line(_))));
-        assert!(matches!(entries.recv(), Ok(Entry::Finish(_))), "the end did not wait");
+        assert!(matches!(entries.recv(), Ok(LogEntry::Line(_))));
+        assert!(matches!(entries.recv(), Ok(LogEntry::Finish(_))), "the end did not wait");
     });
     queue.finish();
     drop(queue);

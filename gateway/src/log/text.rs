@@ -12,7 +12,7 @@ use std::fmt::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 use creole::Millis;
-use creole::observe::log::{Level, Request};
+use creole::observe::log::{Level, LoggedRequest};
 use creole::observe::report::{Outcome, Report};
 use creole::text::harmless;
 use jiff::Zoned;
@@ -45,14 +45,14 @@ pub(super) fn write_own(out: &mut impl Write, level: tracing::Level, said: &str)
 }
 
 /// Returns the log line about an exchange, without the time.
-pub(crate) fn line(request: &Request, report: &Report, now: Millis) -> String {
+pub(crate) fn line(request: &LoggedRequest, report: &Report, now: Millis) -> String {
     let mut out = String::with_capacity(256);
     // Writing to a String cannot fail.
     let _ = write(&mut out, request, report, now);
     out
 }
 
-fn write(out: &mut String, request: &Request, report: &Report, now: Millis) -> fmt::Result {
+fn write(out: &mut String, request: &LoggedRequest, report: &Report, now: Millis) -> fmt::Result {
     let figures = Figures::of(request, report, now);
     let style = match (creole::observe::log::level(report), figures.status) {
         (Level::Error, _) => BAD,

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use creole::Millis;
-use creole::observe::log::Request;
+use creole::observe::log::LoggedRequest;
 use creole::observe::report::{Cause, Report};
 
-use super::row::{Row, Running};
+use super::row::{FinishedRow, RunningRow};
 
 /// Maximum number of finished exchanges that are kept.
 pub(crate) const ROWS_MAX: usize = 100;
@@ -23,7 +23,7 @@ const HEALTH_MS: Millis = 15_000;
 /// State that the web page shows; the process has one value.
 #[derive(Debug, Default)]
 pub(crate) struct Board {
-    state: Mutex<State>,
+    state: Mutex<BoardState>,
     /// Number of changes of the state so far.
     version: AtomicU64,
     numbers: AtomicU64,
@@ -32,11 +32,11 @@ pub(crate) struct Board {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct State {
+pub(crate) struct BoardState {
     /// Finished exchanges; the newest is the last.
-    pub(crate) rows: VecDeque<Row>,
+    pub(crate) rows: VecDeque<FinishedRow>,
     /// Exchanges that are running, by number.
-    pub(crate) running: BTreeMap<u64, Running>,
+    pub(crate) running: BTreeMap<u64, RunningRow>,
     pub(crate) totals: Totals,
     pub(crate) health: BTreeMap<String, Health>,
 }
@@ -55,12 +55,12 @@ pub(crate) struct Totals {
 #[derive(Clone, Debug)]
 pub(crate) struct Health {
     pub(crate) at: Millis,
-    pub(crate) answer: Answer,
+    pub(crate) answer: CheckResult,
 }
 
 /// Result of the last check of an upstream.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum CheckResult {
     /// The upstream answered the check with this HTTP status.
     Status(u16),
     /// No response came, for this reason.
@@ -74,13 +74,13 @@ pub(crate) enum Answer {
 pub(crate) struct Watching(Arc<AtomicUsize>);
 
 impl Board {
-    fn locked(&self) -> MutexGuard<'_, State> {
+    fn locked(&self) -> MutexGuard<'_, BoardState> {
         // A panic cannot leave the state half changed in a way that matters.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Calls `read` with the state, and returns the result.
-    pub(crate) fn with<T>(&self, read: impl FnOnce(&State) -> T) -> T {
+    pub(crate) fn with<T>(&self, read: impl FnOnce(&BoardState) -> T) -> T {
         read(&self.locked())
     }
 
@@ -98,15 +98,15 @@ impl Board {
     }
 
     /// Notes the progress of a running exchange.
-    pub(crate) fn show(&self, number: u64, request: &Request, report: &Report) {
-        let running = Running::of(request, report);
+    pub(crate) fn show(&self, number: u64, request: &LoggedRequest, report: &Report) {
+        let running = RunningRow::of(request, report);
         self.locked().running.insert(number, running);
         self.changed();
     }
 
     /// Notes the end of an exchange.
-    pub(crate) fn end(&self, number: u64, request: &Request, report: &Report, now: Millis) {
-        let row = Row::of(request, report, now);
+    pub(crate) fn end(&self, number: u64, request: &LoggedRequest, report: &Report, now: Millis) {
+        let row = FinishedRow::of(request, report, now);
         let mut state = self.locked();
         state.running.remove(&number);
         if let Some(row) = row {
@@ -134,12 +134,12 @@ impl Board {
             .health
             .entry(upstream.to_owned())
             .and_modify(|known| known.at = now)
-            .or_insert(Health { at: now, answer: Answer::Asked });
+            .or_insert(Health { at: now, answer: CheckResult::Asked });
         true
     }
 
     /// Notes the result of a check of an upstream.
-    pub(crate) fn note(&self, upstream: &str, answer: Answer, now: Millis) {
+    pub(crate) fn note(&self, upstream: &str, answer: CheckResult, now: Millis) {
         let health = Health { at: now, answer };
         self.locked().health.insert(upstream.to_owned(), health);
         self.changed();
@@ -163,18 +163,18 @@ impl Board {
     }
 }
 
-impl State {
+impl BoardState {
     /// Notes the upstream's status after an exchange, which shows as much as a check of the
     /// upstream.
-    fn note_health(&mut self, row: &Row, report: &Report) {
+    fn note_health(&mut self, row: &FinishedRow, report: &Report) {
         if row.upstream.is_empty() {
             return;
         }
         let answer = match (report.upstream_status, report.failed_by) {
             (_, Some(Cause::Unreachable | Cause::Timeout | Cause::Stall)) => {
-                Answer::Missing(row.cause.to_owned())
+                CheckResult::Missing(row.cause.to_owned())
             }
-            (Some(status), _) => Answer::Status(status),
+            (Some(status), _) => CheckResult::Status(status),
             _ => return,
         };
         self.health.insert(report.upstream.clone(), Health { at: row.ended_at, answer });
@@ -182,7 +182,7 @@ impl State {
 }
 
 impl Totals {
-    fn add(&mut self, row: &Row) {
+    fn add(&mut self, row: &FinishedRow) {
         self.exchanges = self.exchanges.saturating_add(1);
         self.failed = self.failed.saturating_add(u64::from(row.is_failed()));
         self.input_tokens = self.input_tokens.saturating_add(row.figures.input_tokens);

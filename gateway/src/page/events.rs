@@ -18,7 +18,7 @@ use tokio::time::{Instant, Sleep};
 use super::board::{Board, Watching};
 use super::{html, probe};
 use crate::clock::Clock;
-use crate::upstream::client::Client;
+use crate::upstream::client::UpstreamClient;
 
 /// Interval at which a page checks the state for changes.
 const TICK: Duration = Duration::from_millis(400);
@@ -32,7 +32,7 @@ const QUIET_TICKS: u32 = 30;
 pub(crate) struct Source {
     pub(crate) board: Arc<Board>,
     pub(crate) config: Arc<Config>,
-    pub(crate) client: Client,
+    pub(crate) client: UpstreamClient,
 }
 
 impl Source {

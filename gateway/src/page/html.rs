@@ -11,11 +11,11 @@ use creole::observe::log::Level;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::board::{Answer, Health, State};
+use super::board::{BoardState, CheckResult, Health};
 use super::escape::escaped;
 use super::meanings;
 use super::plots::plots;
-use super::row::{Row, Running};
+use super::row::{FinishedRow, RunningRow};
 use crate::clock::Clock;
 use crate::log::figures;
 
@@ -38,7 +38,7 @@ const MODELS_MAX: usize = 20;
 const USUAL: [&str; 4] = ["end_turn", "tool_use", "reply", "passed"];
 
 /// Returns the whole page. `nonce` consists of letters that need no escapes.
-pub(super) fn page(config: &Config, state: &State, nonce: &str) -> String {
+pub(super) fn page(config: &Config, state: &BoardState, nonce: &str) -> String {
     let version = env!("CARGO_PKG_VERSION");
     let mut out = format!(
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Creole</title>\
@@ -63,7 +63,7 @@ pub(super) fn page(config: &Config, state: &State, nonce: &str) -> String {
 }
 
 /// Returns an event with the sections that changed, by section id.
-pub(super) fn update(config: &Config, state: &State, is_changed: bool) -> String {
+pub(super) fn update(config: &Config, state: &BoardState, is_changed: bool) -> String {
     let mut data = Vec::new();
     let mut json = Json::new(&mut data);
     json.begin_object();
@@ -79,7 +79,7 @@ pub(super) fn update(config: &Config, state: &State, is_changed: bool) -> String
 }
 
 /// Returns the sections of the page, each with its id, title and HTML content.
-fn sections(config: &Config, state: &State) -> [(&'static str, &'static str, String); 7] {
+fn sections(config: &Config, state: &BoardState) -> [(&'static str, &'static str, String); 7] {
     [
         ("figures", "", figures(state)),
         ("running", "Running now", running(state)),
@@ -97,7 +97,7 @@ fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
     values.get(values.len() / 2).copied()
 }
 
-fn figures(state: &State) -> String {
+fn figures(state: &BoardState) -> String {
     let totals = &state.totals;
     let first =
         median(state.rows.iter().filter_map(|row| row.figures.first_ms).map(|ms| ms as f64));
@@ -141,7 +141,7 @@ fn cell(out: &mut String, label: &str, class: &str, text: &str) {
     let _ = write!(out, "<td data-label=\"{label}\" class=\"{class}\">{text}</td>");
 }
 
-fn running(state: &State) -> String {
+fn running(state: &BoardState) -> String {
     if state.running.is_empty() {
         return "<p class=\"none\">Nothing runs.</p>".to_owned();
     }
@@ -157,7 +157,7 @@ fn running(state: &State) -> String {
     format!("{}{more}", table(&columns, &rows))
 }
 
-fn running_row(running: &Running, now: Millis) -> String {
+fn running_row(running: &RunningRow, now: Millis) -> String {
     let mut out = "<tr>".to_owned();
     let spent = now.saturating_sub(running.began);
     let flowing = spent.saturating_sub(running.first_ms.unwrap_or(spent));
@@ -199,7 +199,7 @@ fn name(model: &str, served: &str, upstream: &str, client_key: &str) -> String {
     out
 }
 
-fn exchanges(state: &State) -> String {
+fn exchanges(state: &BoardState) -> String {
     if state.rows.is_empty() {
         return "<p class=\"none\">No client has asked yet.</p>".to_owned();
     }
@@ -211,7 +211,7 @@ fn exchanges(state: &State) -> String {
     table(&columns, &rows)
 }
 
-fn exchange(row: &Row) -> String {
+fn exchange(row: &FinishedRow) -> String {
     let figures = &row.figures;
     let class = match (row.level, figures.status) {
         (Level::Error, _) => "bad",
@@ -242,7 +242,7 @@ fn exchange(row: &Row) -> String {
     out
 }
 
-fn notes(row: &Row) -> String {
+fn notes(row: &FinishedRow) -> String {
     let mut out = String::new();
     if !row.reason.is_empty() {
         let _ = write!(out, "<span class=\"reason\">{}</span> ", escaped(&row.reason));
@@ -278,7 +278,7 @@ fn note(out: &mut String, code: &str, name: &str) {
 }
 
 /// Returns a section that explains the warnings and guards that the page shows.
-fn explained(state: &State) -> String {
+fn explained(state: &BoardState) -> String {
     let mut codes: BTreeMap<String, u32> = BTreeMap::new();
     for row in &state.rows {
         let guards = row.guards.iter().map(|guard| format!("guard {guard}"));
@@ -314,7 +314,7 @@ fn documents(code: &str) -> String {
     format!(" <a href=\"{}\" rel=\"noreferrer noopener\">more</a>", escaped(&url))
 }
 
-fn upstreams(config: &Config, state: &State) -> String {
+fn upstreams(config: &Config, state: &BoardState) -> String {
     let mut rows = String::new();
     for upstream in config.upstreams.values() {
         let (class, says) = health(state.health.get(&upstream.name));
@@ -331,16 +331,16 @@ fn upstreams(config: &Config, state: &State) -> String {
 
 fn health(health: Option<&Health>) -> (&'static str, String) {
     match health.map(|known| &known.answer) {
-        None | Some(Answer::Asked) => ("unknown", "is being asked".to_owned()),
-        Some(Answer::Status(401 | 403)) => ("care", "answers, but wants a key".to_owned()),
-        Some(Answer::Status(status @ 500..)) => ("bad", format!("answers with {status}")),
-        Some(Answer::Status(_)) => ("good", "answers".to_owned()),
-        Some(Answer::Missing(reason)) => ("bad", format!("does not answer: {reason}")),
+        None | Some(CheckResult::Asked) => ("unknown", "is being asked".to_owned()),
+        Some(CheckResult::Status(401 | 403)) => ("care", "answers, but wants a key".to_owned()),
+        Some(CheckResult::Status(status @ 500..)) => ("bad", format!("answers with {status}")),
+        Some(CheckResult::Status(_)) => ("good", "answers".to_owned()),
+        Some(CheckResult::Missing(reason)) => ("bad", format!("does not answer: {reason}")),
     }
 }
 
-fn models(state: &State) -> String {
-    let mut models: BTreeMap<(&str, &str, &str), Vec<&Row>> = BTreeMap::new();
+fn models(state: &BoardState) -> String {
+    let mut models: BTreeMap<(&str, &str, &str), Vec<&FinishedRow>> = BTreeMap::new();
     for row in state.rows.iter().filter(|row| !row.upstream.is_empty()) {
         let model = (row.model.as_str(), row.served.as_str(), row.upstream.as_str());
         models.entry(model).or_default().push(row);

@@ -43,7 +43,7 @@ const FORWARDED: [&str; 7] = [
 
 /// Resource of the web page that a request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wanted {
+pub(crate) enum PageResource {
     Page,
     Events,
 }
@@ -69,7 +69,7 @@ pub(crate) enum Content {
 /// Returns the response to a request for the page; `None` if its sender is treated as an API
 /// client. `let_in` is called if the sender may read the page.
 pub(crate) fn respond(
-    wanted: Wanted,
+    wanted: PageResource,
     source: Source,
     is_local: bool,
     (headers, list): (&HeaderMap, &[Header]),
@@ -81,7 +81,7 @@ pub(crate) fn respond(
         Reader::WithoutKey | Reader::Nobody => return None,
     }
     source.look();
-    if wanted == Wanted::Events {
+    if wanted == PageResource::Events {
         return Some(match source.board.watch() {
             Some(watching) => event_stream(Events::new(source, watching)),
             None => too_many(),
@@ -108,7 +108,7 @@ pub(crate) fn respond(
 
 /// Returns the page's resource that a browser asks for, or `None` for a request of an API client.
 /// Clients that probe a base URL accept any content type, or JSON.
-pub(crate) fn wanted(head: &Parts) -> Option<Wanted> {
+pub(crate) fn wanted(head: &Parts) -> Option<PageResource> {
     if head.uri.path() != "/" || ![Method::GET, Method::HEAD].contains(&head.method) {
         return None;
     }
@@ -121,9 +121,9 @@ pub(crate) fn wanted(head: &Parts) -> Option<Wanted> {
         })
     };
     if accepts("text/event-stream") && head.method == Method::GET {
-        return Some(Wanted::Events);
+        return Some(PageResource::Events);
     }
-    accepts("text/html").then_some(Wanted::Page)
+    accepts("text/html").then_some(PageResource::Page)
 }
 
 fn reader(config: &Config, is_local: bool, headers: &HeaderMap, list: &[Header]) -> Reader {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::escape::escaped;
-use super::row::Row;
+use super::row::FinishedRow;
 use crate::log::figures;
 
 /// Maximum number of bars in one plot.
@@ -21,8 +21,8 @@ struct Bar {
 }
 
 /// Returns all plots, as SVG, of the newest exchanges that went to an upstream.
-pub(super) fn plots<'r>(rows: impl DoubleEndedIterator<Item = &'r Row>) -> String {
-    let mut rows: Vec<&Row> =
+pub(super) fn plots<'r>(rows: impl DoubleEndedIterator<Item = &'r FinishedRow>) -> String {
+    let mut rows: Vec<&FinishedRow> =
         rows.rev().filter(|row| !row.upstream.is_empty()).take(BARS_MAX).collect();
     rows.reverse();
     if rows.is_empty() {
@@ -51,8 +51,8 @@ fn plot(
     name: &str,
     meaning: &str,
     shown: impl Fn(f64) -> String,
-    rows: &[&Row],
-    values: impl Fn(&Row) -> (f64, f64),
+    rows: &[&FinishedRow],
+    values: impl Fn(&FinishedRow) -> (f64, f64),
 ) {
     let bars: Vec<Bar> = rows
         .iter()

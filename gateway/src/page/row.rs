@@ -1,7 +1,7 @@
 //! Rows of the web page's list of exchanges: the names and numbers that are kept of each exchange.
 
 use creole::Millis;
-use creole::observe::log::{Level, Request, level};
+use creole::observe::log::{Level, LoggedRequest, level};
 use creole::observe::report::{Outcome, Report};
 
 use crate::log::figures::{self, Figures};
@@ -12,7 +12,7 @@ const WARNINGS_MAX: usize = 12;
 /// A finished exchange in the page's list. Texts that clients or upstreams chose are shortened and
 /// cleaned.
 #[derive(Clone, Debug)]
-pub(crate) struct Row {
+pub(crate) struct FinishedRow {
     pub(crate) ended_at: Millis,
     /// Name of the model, as the client wrote it; for requests without a model, method and path.
     pub(crate) model: String,
@@ -37,10 +37,10 @@ pub(crate) struct Row {
     pub(crate) warnings: Vec<(&'static str, String)>,
 }
 
-impl Row {
+impl FinishedRow {
     /// Returns the row of an exchange; `None` for a probe such as a health check, because a
     /// thousand of them would hide the others.
-    pub(crate) fn of(request: &Request, report: &Report, now: Millis) -> Option<Self> {
+    pub(crate) fn of(request: &LoggedRequest, report: &Report, now: Millis) -> Option<Self> {
         let path = request.path.split(['?', '#']).next().unwrap_or_default();
         if matches!(path, "/" | "/api/hello") && report.outcome == Outcome::Answered {
             return None;
@@ -87,7 +87,7 @@ impl Row {
 
 /// An exchange that is still running, in the page's list.
 #[derive(Clone, Debug)]
-pub(crate) struct Running {
+pub(crate) struct RunningRow {
     pub(crate) began: Millis,
     pub(crate) model: String,
     pub(crate) upstream: String,
@@ -99,8 +99,8 @@ pub(crate) struct Running {
     pub(crate) retries: u32,
 }
 
-impl Running {
-    pub(crate) fn of(request: &Request, report: &Report) -> Self {
+impl RunningRow {
+    pub(crate) fn of(request: &LoggedRequest, report: &Report) -> Self {
         let upstream = request.passed.as_ref().map_or(&report.upstream, |(_, upstream)| upstream);
         let path = request.path.split(['?', '#']).next().unwrap_or_default();
         Self {

@@ -11,7 +11,7 @@ use hyper::{HeaderMap, Method, Request, StatusCode, Uri};
 
 use super::problem::Problem;
 use crate::headers;
-use crate::upstream::client::{self, Client};
+use crate::upstream::client::{self, UpstreamClient};
 use crate::upstream::decompress;
 
 /// Maximum number of bytes that are read of a response; no list of models is longer.
@@ -40,7 +40,7 @@ pub(crate) enum NoAnswer {
 
 /// Sends a request to a server, and reads the response, within the time `patience`.
 pub(crate) async fn ask(
-    client: &Client,
+    client: &UpstreamClient,
     method: Method,
     url: &str,
     (headers, body): (HeaderMap, Bytes),
@@ -56,7 +56,7 @@ pub(crate) async fn ask(
         let (head, body) =
             response.map_err(|error| NoAnswer::Unreachable(client::reason(&error)))?.into_parts();
         let mut list = headers::list(&head.headers);
-        let mut answer = decompress::Answer::new(body, &mut list);
+        let mut answer = decompress::DecompressedBody::new(body, &mut list);
         let mut got = Got { status: head.status, headers: head.headers, ..Got::default() };
         while let Some(piece) = poll_fn(|context| answer.poll_piece(context)).await {
             let Ok(piece) = piece else {
@@ -77,7 +77,7 @@ pub(crate) async fn ask(
 /// Sends a request with one of the operator's keys, and returns the body of a successful response.
 /// With a request body, the method is `POST`.
 pub(crate) async fn text(
-    client: &Client,
+    client: &UpstreamClient,
     url: &str,
     key: Option<&str>,
     body: Option<&str>,
@@ -89,7 +89,7 @@ pub(crate) async fn text(
 
 /// Sends a request as [`text`] does, and returns the successful response.
 pub(crate) async fn good(
-    client: &Client,
+    client: &UpstreamClient,
     url: &str,
     key: Option<&str>,
     body: Option<&str>,

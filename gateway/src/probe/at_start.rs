@@ -8,13 +8,13 @@ use creole::Config;
 use creole::config::Key;
 
 use super::look::{self, Looked};
-use crate::upstream::client::Client;
+use crate::upstream::client::UpstreamClient;
 
 /// Maximum time of each request to an upstream.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Checks each upstream, and writes a log line about each problem.
-pub(crate) fn look_at_all(client: &Client, config: &Arc<Config>) {
+pub(crate) fn look_at_all(client: &UpstreamClient, config: &Arc<Config>) {
     for upstream in config.upstreams.values().cloned() {
         let client = client.clone();
         tokio::spawn(async move {

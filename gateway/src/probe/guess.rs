@@ -2,7 +2,7 @@
 //! the list of models, else by the port.
 
 use creole::config::Address;
-use creole::profile::presets::Server;
+use creole::profile::presets::KnownServer;
 
 use crate::probe::private_network::is_in_private_network;
 
@@ -17,7 +17,7 @@ pub(crate) struct Guess {
 
 /// Returns the preset of a vendor whose own address the URL has.
 pub(crate) fn by_address(url: &str) -> Option<Guess> {
-    Server::of_vendor(url).map(|server| Guess { preset: server.preset, by: "its address" })
+    KnownServer::of_vendor(url).map(|server| Guess { preset: server.preset, by: "its address" })
 }
 
 /// Returns the preset of the server that sent a list of models. The clues are the owner that the

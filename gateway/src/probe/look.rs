@@ -18,7 +18,7 @@ use super::models::{self, List};
 use super::problem::{PAGE, Problem};
 use crate::headers;
 use crate::probe::private_network::is_in_private_network;
-use crate::upstream::client::Client;
+use crate::upstream::client::UpstreamClient;
 
 /// Usual base paths before `/models`, the most likely first.
 const BASES: [&str; 9] = [
@@ -49,30 +49,34 @@ pub(crate) enum Looked {
 }
 
 /// Checks an upstream and asks for its models. Each request may last `patience`.
-pub(crate) async fn look(client: &Client, upstream: &Upstream, patience: Duration) -> Looked {
-    let place = Place { client, upstream, patience };
+pub(crate) async fn look(
+    client: &UpstreamClient,
+    upstream: &Upstream,
+    patience: Duration,
+) -> Looked {
+    let place = CheckedUpstream { client, upstream, patience };
     let url = &upstream.url;
     match place.list(url, &upstream.base_path).await {
-        Answer::Models(listed) => Looked::Models(listed),
-        Answer::Unreachable(reason) => Looked::Wrong(place.unreachable(&reason).await),
-        Answer::Plain => Looked::Wrong(place.speaks_tls()),
-        Answer::Key(status) => Looked::Wrong(Problem::key(upstream, status)),
-        Answer::Redirect(to) => {
+        ListResult::Models(listed) => Looked::Models(listed),
+        ListResult::Unreachable(reason) => Looked::Wrong(place.unreachable(&reason).await),
+        ListResult::Plain => Looked::Wrong(place.speaks_tls()),
+        ListResult::Key(status) => Looked::Wrong(Problem::key(upstream, status)),
+        ListResult::Redirect(to) => {
             let text = format!("{url} sends clients on to {to}: write that address");
             Looked::Wrong(Problem::new("redirect", text))
         }
-        Answer::Failing(status) => {
+        ListResult::Failing(status) => {
             let text = format!("{url} answers {status}: look at the server's log, or try again");
             Looked::Wrong(Problem::new("status", text))
         }
-        Answer::Nothing(status) => place.elsewhere(&status.to_string()).await,
-        Answer::Page => place.elsewhere(PAGE).await,
+        ListResult::Nothing(status) => place.elsewhere(&status.to_string()).await,
+        ListResult::Page => place.elsewhere(PAGE).await,
     }
 }
 
 /// Checks an upstream that gave no list of models. Returns the problem, or `None` if the upstream
 /// is usable without a list.
-pub(crate) async fn what_is_wrong(client: &Client, upstream: &Upstream) -> Option<Problem> {
+pub(crate) async fn what_is_wrong(client: &UpstreamClient, upstream: &Upstream) -> Option<Problem> {
     match look(client, upstream, LOOK_TIME).await {
         Looked::Wrong(problem) => Some(problem),
         Looked::Models(_) | Looked::NoList => None,
@@ -81,30 +85,33 @@ pub(crate) async fn what_is_wrong(client: &Client, upstream: &Upstream) -> Optio
 
 /// Returns the preset that the upstream's list of models shows. The gateway waits for this at its
 /// start, so the time is short.
-pub(crate) async fn preset_by_list(client: &Client, upstream: &Upstream) -> Option<&'static str> {
+pub(crate) async fn preset_by_list(
+    client: &UpstreamClient,
+    upstream: &Upstream,
+) -> Option<&'static str> {
     const PATIENCE: Duration = Duration::from_secs(2);
     list(client, upstream, PATIENCE).await?.preset
 }
 
 /// Returns the list of models at the configured path; no other path is tried.
-async fn list(client: &Client, upstream: &Upstream, patience: Duration) -> Option<List> {
-    let place = Place { client, upstream, patience };
+async fn list(client: &UpstreamClient, upstream: &Upstream, patience: Duration) -> Option<List> {
+    let place = CheckedUpstream { client, upstream, patience };
     match place.list(&upstream.url, &upstream.base_path).await {
-        Answer::Models(listed) => Some(listed),
+        ListResult::Models(listed) => Some(listed),
         _ => None,
     }
 }
 
 /// Upstream to check, with the means to send requests to it.
-struct Place<'a> {
-    client: &'a Client,
+struct CheckedUpstream<'a> {
+    client: &'a UpstreamClient,
     upstream: &'a Upstream,
     patience: Duration,
 }
 
 /// Result of a request for the list of models.
 #[derive(Debug)]
-enum Answer {
+enum ListResult {
     Models(List),
     Unreachable(Unreachable),
     /// The upstream speaks TLS, but the request was sent without TLS.
@@ -118,14 +125,14 @@ enum Answer {
     Page,
 }
 
-impl Place<'_> {
-    async fn list(&self, url: &str, base: &str) -> Answer {
+impl CheckedUpstream<'_> {
+    async fn list(&self, url: &str, base: &str) -> ListResult {
         let Some((path, headers)) = list_head(self.upstream, base) else {
-            return Answer::Nothing(0);
+            return ListResult::Nothing(0);
         };
         match self.ask(Method::GET, &[url, &path].concat(), headers, Bytes::new()).await {
             Ok(got) => read(&got),
-            Err(reason) => Answer::Unreachable(reason),
+            Err(reason) => ListResult::Unreachable(reason),
         }
     }
 
@@ -182,12 +189,12 @@ impl Place<'_> {
         let mut asks_for_key = None;
         for base in [below.as_str()].into_iter().chain(BASES).filter(|base| base != base_path) {
             match self.list(url, base).await {
-                Answer::Models(_) => {
+                ListResult::Models(_) => {
                     return Looked::Wrong(Problem::path(self.upstream, answered, Some(base)));
                 }
-                Answer::Key(_) => asks_for_key = asks_for_key.or_else(|| Some(base.to_owned())),
+                ListResult::Key(_) => asks_for_key = asks_for_key.or_else(|| Some(base.to_owned())),
                 // A server that is gone or slow is not asked for each of the nine base paths.
-                Answer::Unreachable(_) => break,
+                ListResult::Unreachable(_) => break,
                 _ => {}
             }
         }
@@ -283,26 +290,26 @@ fn client_headers() -> Vec<Header> {
         .into()
 }
 
-fn read(got: &Got) -> Answer {
+fn read(got: &Got) -> ListResult {
     let Got { status, headers, body, .. } = got;
     let status = status.as_u16();
     match status {
-        401 | 403 => Answer::Key(status),
-        _ if is_plain(body) => Answer::Plain,
+        401 | 403 => ListResult::Key(status),
+        _ if is_plain(body) => ListResult::Plain,
         200..=299 => match models::read(headers, body) {
-            Some(listed) => Answer::Models(listed),
-            None if is_page(body) => Answer::Page,
-            None => Answer::Nothing(status),
+            Some(listed) => ListResult::Models(listed),
+            None if is_page(body) => ListResult::Page,
+            None => ListResult::Nothing(status),
         },
         300..=399 => match headers.get(LOCATION).and_then(|to| to.to_str().ok()) {
             // The query of the URL may contain a secret.
             Some(to) => {
-                Answer::Redirect(to.split(['?', '#']).next().unwrap_or_default().to_owned())
+                ListResult::Redirect(to.split(['?', '#']).next().unwrap_or_default().to_owned())
             }
-            None => Answer::Nothing(status),
+            None => ListResult::Nothing(status),
         },
-        429 | 500..=599 if status != 501 => Answer::Failing(status),
-        _ => Answer::Nothing(status),
+        429 | 500..=599 if status != 501 => ListResult::Failing(status),
+        _ => ListResult::Nothing(status),
     }
 }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::model_names::{closest, is_same};
 use super::problem::Problem;
 use super::{ask, guess};
-use crate::upstream::client::Client;
+use crate::upstream::client::UpstreamClient;
 
 /// Maximum length of a model's name, in bytes.
 const NAME_BYTES_MAX: usize = 256;
@@ -65,7 +65,7 @@ pub(crate) fn lacks(place: &str, wanted: &str, models: &[Model]) -> String {
 /// # Errors
 /// The server returned no list.
 pub(crate) async fn list(
-    client: &Client,
+    client: &UpstreamClient,
     base: &str,
     key: Option<&str>,
     patience: Duration,
@@ -77,7 +77,12 @@ pub(crate) async fn list(
 
 /// Adds details of the models from other paths of the server: which models are loaded, and their
 /// context windows.
-pub(crate) async fn complete(client: &Client, preset: &str, address: &str, models: &mut [Model]) {
+pub(crate) async fn complete(
+    client: &UpstreamClient,
+    preset: &str,
+    address: &str,
+    models: &mut [Model],
+) {
     const TIMEOUT: Duration = Duration::from_secs(1);
     let url = |path: &str| format!("{address}{path}");
     match preset {
@@ -109,7 +114,7 @@ pub(crate) async fn complete(client: &Client, preset: &str, address: &str, model
 
 /// Makes Ollama load a model, because Ollama reports the size of the context window only for loaded
 /// models.
-pub(crate) async fn load(client: &Client, address: &str, model: &mut Model) {
+pub(crate) async fn load(client: &UpstreamClient, address: &str, model: &mut Model) {
     const TIMEOUT: Duration = Duration::from_secs(120);
     let body = serde_json::json!({"model": model.name, "stream": false}).to_string();
     let url = format!("{address}/api/generate");
@@ -118,7 +123,12 @@ pub(crate) async fn load(client: &Client, address: &str, model: &mut Model) {
     }
 }
 
-async fn json(client: &Client, url: &str, body: Option<&str>, patience: Duration) -> Option<Value> {
+async fn json(
+    client: &UpstreamClient,
+    url: &str,
+    body: Option<&str>,
+    patience: Duration,
+) -> Option<Value> {
     let got = ask::good(client, url, None, body, patience).await.ok()?;
     serde_json::from_slice(&got.body).ok()
 }

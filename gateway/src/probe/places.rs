@@ -1,7 +1,7 @@
 //! Addresses where no server with the wanted model was found, for the error message.
 
 use super::models::{self, Model};
-use crate::Failed;
+use crate::CommandFailed;
 
 #[derive(Debug, Default)]
 pub(crate) struct Places {
@@ -24,12 +24,12 @@ impl Places {
 
     /// Returns the error that lists the noted addresses. `nothing` is the advice to the user if no
     /// server answers at all.
-    pub(crate) fn failed(self, nothing: &str) -> Failed {
+    pub(crate) fn failed(self, nothing: &str) -> CommandFailed {
         let others = self.others.join("\n  ");
         if self.lacking.is_empty() {
-            return Failed::Run(format!("{nothing} Looked at:\n  {others}"));
+            return CommandFailed::Run(format!("{nothing} Looked at:\n  {others}"));
         }
         let lacking = self.lacking.join("\n");
-        Failed::Usage(format!("{lacking}\nLooked also at:\n  {others}"))
+        CommandFailed::Usage(format!("{lacking}\nLooked also at:\n  {others}"))
     }
 }

@@ -2,7 +2,7 @@
 
 use creole::Unreachable;
 use creole::config::{Key, Upstream};
-use creole::profile::presets::Server;
+use creole::profile::presets::KnownServer;
 
 use crate::probe::private_network::is_in_private_network;
 
@@ -105,7 +105,7 @@ impl Problem {
         let url = &upstream.url;
         match upstream.key {
             Key::Client => {
-                let cure = match Server::of_vendor(url).map(|vendor| vendor.key) {
+                let cure = match KnownServer::of_vendor(url).map(|vendor| vendor.key) {
                     Some(variable) => format!("put it into the environment variable {variable}"),
                     None => "name the environment variable that has it, --key-env NAME".to_owned(),
                 };

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use creole::profile::presets::{SERVERS, Server};
+use creole::profile::presets::{KnownServer, SERVERS};
 use futures_util::future::join_all;
 
 use super::guess;
 use super::models::{self, List};
 use super::owner::{self, ServerOwner, owner_of};
 use super::places::Places;
-use crate::Failed;
-use crate::upstream::client::Client;
+use crate::CommandFailed;
+use crate::upstream::client::UpstreamClient;
 
 /// Maximum time to wait for a server on this machine; such a server answers at once.
 pub(crate) const LOCAL_TIMEOUT: Duration = Duration::from_millis(800);
@@ -27,7 +27,7 @@ pub(crate) struct Candidate {
 }
 
 impl Candidate {
-    pub(crate) fn of(server: &Server) -> Self {
+    pub(crate) fn of(server: &KnownServer) -> Self {
         Self {
             preset: server.preset,
             address: server.url.to_owned(),
@@ -52,9 +52,9 @@ impl Candidate {
 /// Finds the first server on this machine that lists models, or the model `model`. Returns its base
 /// URL, and lines about the search for the user.
 pub(crate) async fn find(
-    client: &Client,
+    client: &UpstreamClient,
     model: Option<&str>,
-) -> Result<(String, Vec<String>), Failed> {
+) -> Result<(String, Vec<String>), CommandFailed> {
     let mut looked = Places::default();
     let (taken, mut said) = answering(client, model, &mut looked).await;
     let Some((upstream, _)) = taken else {
@@ -70,7 +70,7 @@ pub(crate) async fn find(
 /// Finds the first server on this machine that lists models, or the model `model`, in the order of
 /// [`SERVERS`]. Notes the other servers in `looked`.
 pub(crate) async fn answering(
-    client: &Client,
+    client: &UpstreamClient,
     model: Option<&str>,
     looked: &mut Places,
 ) -> (Option<(Candidate, List)>, Vec<String>) {

@@ -8,13 +8,13 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, ReadBuf};
 
 use crate::server::budget::{Budget, Held};
-use crate::server::connections::Client;
+use crate::server::connections::ClientConnection;
 
 /// Reading half of a client's socket. Bytes that belong to no complete head are counted.
 #[derive(Debug)]
 pub(crate) struct ClientSocket<S> {
     stream: S,
-    client: Arc<Client>,
+    client: Arc<ClientConnection>,
     budget: Arc<Budget>,
     /// Number of bytes that arrived since the last request, up to the maximum size of a head.
     unanswered: usize,
@@ -30,7 +30,7 @@ pub(crate) struct ClientSocket<S> {
 impl<S> ClientSocket<S> {
     pub(crate) fn new(
         stream: S,
-        client: Arc<Client>,
+        client: Arc<ClientConnection>,
         budget: Arc<Budget>,
         head_max: usize,
     ) -> Self {

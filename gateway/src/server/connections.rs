@@ -67,16 +67,16 @@ const TAKEN: u32 = u32::MAX;
 pub(crate) struct Connections {
     /// Maximum number of open client connections.
     clients_max: usize,
-    clients: Mutex<Clients>,
+    clients: Mutex<OpenClients>,
 }
 
 #[derive(Debug, Default)]
-struct Clients {
+struct OpenClients {
     open: usize,
     /// Connections that may be closed for others, in the order in which they are closed.
-    closable: BTreeMap<Place, Arc<Notify>>,
-    /// Counter from which connections get the second part of their `Place`, so that positions are
-    /// ordered by time.
+    closable: BTreeMap<ClosingPlace, Arc<Notify>>,
+    /// Counter from which connections get the second part of their `ClosingPlace`, so that
+    /// positions are ordered by time.
     count: u64,
 }
 
@@ -94,10 +94,10 @@ enum Class {
 }
 
 /// Position of a connection in the closing order: its class, and a number that rises with time.
-type Place = (Class, u64);
+type ClosingPlace = (Class, u64);
 
 /// Range of the positions of connections with uploads.
-const UPLOADS: RangeFrom<Place> = (Class::Uploading, 0)..;
+const UPLOADS: RangeFrom<ClosingPlace> = (Class::Uploading, 0)..;
 
 /// Progress of a request that is in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -112,11 +112,11 @@ pub(crate) enum Stage {
 
 /// An open client connection. It counts as open until this value is dropped.
 #[derive(Debug)]
-pub(crate) struct Client {
+pub(crate) struct ClientConnection {
     all: Arc<Connections>,
     /// Owner, in the memory budget, of the connection's requests without a client key.
     pub(crate) owner: Owner,
-    state: Mutex<State>,
+    state: Mutex<ConnectionsState>,
     /// Signal to close the connection, unless an authenticated request with a complete body is in
     /// flight.
     pub(crate) close: Arc<Notify>,
@@ -128,7 +128,7 @@ pub(crate) struct Client {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct ConnectionsState {
     /// Number of all requests that the connection has had.
     begun: u64,
     /// Requests in flight, by number, with the number of checks since their last chunk.
@@ -139,7 +139,7 @@ struct State {
     whole: usize,
     /// Number of small answers in flight that the memory budget does not count.
     small_answers: usize,
-    place: Option<Place>,
+    place: Option<ClosingPlace>,
     /// True if no other connection was closed for this connection, because all had requests in
     /// flight.
     owes_place: bool,
@@ -148,7 +148,7 @@ struct State {
 /// A request of a client, until the last chunk of its answer has been written.
 #[derive(Debug)]
 pub(crate) struct Busy {
-    pub(crate) client: Arc<Client>,
+    pub(crate) client: Arc<ClientConnection>,
     number: u64,
     /// Number of checks since hyper got a chunk of the answer, or [`TAKEN`].
     looks: Arc<AtomicU32>,
@@ -191,7 +191,7 @@ impl Connections {
     /// Registers a new connection. If there are too many, another connection is closed, now or
     /// later. Returns `None` if every connection has an authenticated request with a complete body
     /// in flight.
-    pub(crate) fn client(self: &Arc<Self>) -> Option<Arc<Client>> {
+    pub(crate) fn client(self: &Arc<Self>) -> Option<Arc<ClientConnection>> {
         let mut clients = locked(&self.clients);
         let is_full = clients.open >= self.clients_max;
         let owes_place = is_full && !clients.close_one(self.strangers_max());
@@ -202,10 +202,14 @@ impl Connections {
         clients.open = clients.open.saturating_add(1);
         let close = Arc::<Notify>::default();
         let place = clients.place(Class::Stranger, &close);
-        Some(Arc::new(Client {
+        Some(Arc::new(ClientConnection {
             all: Arc::clone(self),
             owner: Owner::of_connection(place.1),
-            state: Mutex::new(State { place: Some(place), owes_place, ..State::default() }),
+            state: Mutex::new(ConnectionsState {
+                place: Some(place),
+                owes_place,
+                ..ConnectionsState::default()
+            }),
             close,
             yields: Arc::default(),
             passing: Arc::new(Semaphore::new(PASSING_MAX)),
@@ -224,8 +228,8 @@ impl Connections {
     }
 }
 
-impl Clients {
-    fn place(&mut self, class: Class, close: &Arc<Notify>) -> Place {
+impl OpenClients {
+    fn place(&mut self, class: Class, close: &Arc<Notify>) -> ClosingPlace {
         self.count = self.count.saturating_add(1);
         let place = (class, self.count);
         self.closable.insert(place, Arc::clone(close));
@@ -239,14 +243,14 @@ impl Clients {
         self.close_first((class, 0)..UPLOADS.start)
     }
 
-    fn close_first(&mut self, places: impl RangeBounds<Place>) -> bool {
+    fn close_first(&mut self, places: impl RangeBounds<ClosingPlace>) -> bool {
         let first = self.closable.range(places).next().map(|(place, _)| *place);
         let closed = first.and_then(|place| self.closable.remove(&place));
         closed.inspect(|close| close.notify_one()).is_some()
     }
 }
 
-impl Client {
+impl ClientConnection {
     /// Registers a request, whose client is not authenticated yet.
     pub(crate) fn begin(self: &Arc<Self>) -> Busy {
         let mut state = locked(&self.state);
@@ -259,7 +263,7 @@ impl Client {
 
     /// Updates the position in the closing order of this connection, which has had an authenticated
     /// request.
-    fn settle(&self, state: &mut State) {
+    fn settle(&self, state: &mut ConnectionsState) {
         let mut clients = locked(&self.all.clients);
         if let Some(place) = state.place.take() {
             clients.closable.remove(&place);
@@ -383,7 +387,7 @@ impl Drop for Busy {
     }
 }
 
-impl Drop for Client {
+impl Drop for ClientConnection {
     fn drop(&mut self) {
         let place = locked(&self.state).place.take();
         let mut clients = locked(&self.all.clients);

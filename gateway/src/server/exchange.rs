@@ -7,12 +7,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use creole::observe::log::Request;
+use creole::observe::log::LoggedRequest;
 use creole::{Config, Exchange, HostCan, Pings};
 
 use crate::clock::Clock;
 use crate::server::budget::Held;
-use crate::server::load::Counted;
+use crate::server::load::LoadUnit;
 use crate::server::records::Records;
 
 /// Minimum interval between two reports of an exchange's progress to the web page, because a report
@@ -20,10 +20,10 @@ use crate::server::records::Records;
 const SHOW_INTERVAL: Duration = Duration::from_millis(250);
 
 #[derive(Debug)]
-pub(crate) struct Live {
+pub(crate) struct LiveExchange {
     pub(crate) exchange: Exchange,
     pub(crate) clock: Clock,
-    pub(crate) request: Request,
+    pub(crate) request: LoggedRequest,
     records: Arc<Records>,
     /// Number of the exchange in the metrics, the log and the web page.
     number: u64,
@@ -33,10 +33,10 @@ pub(crate) struct Live {
     spent: Duration,
     /// Memory of the exchange and of its client's head, once the client is authenticated.
     pub(crate) held: Option<Held>,
-    _counted: Counted,
+    _counted: LoadUnit,
 }
 
-impl Live {
+impl LiveExchange {
     pub(crate) fn new(
         config: Arc<Config>,
         seed: u128,
@@ -44,7 +44,7 @@ impl Live {
         records: Arc<Records>,
         method: &str,
         path: &str,
-        counted: Counted,
+        counted: LoadUnit,
     ) -> Self {
         let (method, path) = (method.to_owned(), path.to_owned());
         let can = HostCan {
@@ -58,7 +58,7 @@ impl Live {
         Self {
             exchange: Exchange::new(config, seed, can),
             clock,
-            request: Request { method, path, began: clock.now(), ..Request::default() },
+            request: LoggedRequest { method, path, began: clock.now(), ..LoggedRequest::default() },
             number: records.begin(),
             records,
             shown: None,
@@ -100,7 +100,7 @@ impl Live {
     }
 }
 
-impl Drop for Live {
+impl Drop for LiveExchange {
     fn drop(&mut self) {
         let now = self.clock.now();
         // Nothing changes where everything was said.

@@ -21,7 +21,7 @@ use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::TcpListener;
 use tokio::runtime::{self, Runtime};
 
-use crate::Failed;
+use crate::CommandFailed;
 use crate::documents::Documents;
 use crate::log;
 use crate::log::rate_limit::RateLimit;
@@ -31,7 +31,7 @@ use crate::probe::at_start;
 use crate::server::budget::Budget;
 use crate::server::connections::{Connections, Stage};
 use crate::server::door::{Door, View};
-use crate::server::offload::{Apart, Translations};
+use crate::server::offload::{Offload, Translations};
 use crate::server::origin::Callers;
 use crate::server::ready::Ready;
 use crate::server::records::Records;
@@ -59,17 +59,17 @@ pub(crate) fn run_with(
     config: Config,
     stop: impl FnOnce() -> io::Result<Stop>,
     ready: impl FnOnce(Ready),
-) -> Result<(), Failed> {
+) -> Result<(), CommandFailed> {
     let View { no_page, log, log_format } = &door.view;
     let file = log.as_deref().map(log_file).transpose()?;
     let format = log_format.unwrap_or_else(|| log::Format::of_reader(file.as_ref()));
     let log = log::start(config.settings.log, format, file)
-        .map_err(|error| Failed::Run(format!("cannot start: {error}")))?;
+        .map_err(|error| CommandFailed::Run(format!("cannot start: {error}")))?;
     // The runtime accepts connections, and serves the metrics if they have their own address.
     let runtime = runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| Failed::Run(format!("cannot start: {error}")))?;
+        .map_err(|error| CommandFailed::Run(format!("cannot start: {error}")))?;
     let records = Arc::new(Records::new(format, (!no_page).then(Board::default)));
     let served = serve(&runtime, door, (Arc::new(config), records), stop, ready);
     log.finish();
@@ -78,27 +78,29 @@ pub(crate) fn run_with(
 
 /// Opens the log file for appending. Each line is written to the current end, so a file that was
 /// truncated meanwhile begins anew.
-fn log_file(path: &Path) -> Result<File, Failed> {
+fn log_file(path: &Path) -> Result<File, CommandFailed> {
     let mut options = File::options();
     options.append(true).create(true);
     // Only the owner may read the log, which has the names of keys and models.
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path).map_err(|error| Failed::Usage(format!("--log {}: {error}", path.display())))
+    options
+        .open(path)
+        .map_err(|error| CommandFailed::Usage(format!("--log {}: {error}", path.display())))
 }
 
 /// # Errors
 /// Returns an error if, at this address, an upstream would be the gateway itself, or every caller
 /// could use the operator's upstream key.
-fn check_address(config: &Config, address: SocketAddr, door: &Door) -> Result<(), Failed> {
+fn check_address(config: &Config, address: SocketAddr, door: &Door) -> Result<(), CommandFailed> {
     let own = config.upstreams.values().find(|upstream| client::is_own(&upstream.url, address));
     if let Some(upstream) = own {
         // A request would loop until the gateway can open no more connections.
         let (name, url) = (&upstream.name, &upstream.url);
-        return Err(Failed::Usage(format!("upstream {name}: {url} is the gateway itself")));
+        return Err(CommandFailed::Usage(format!("upstream {name}: {url} is the gateway itself")));
     }
     if let Some(upstream) = exposed(config, address, door.allow_anyone) {
-        return Err(Failed::Usage(format!(
+        return Err(CommandFailed::Usage(format!(
             "--listen {}: whoever reaches it could use the key of upstream {}; give clients keys (client_keys, \
              --client-key-env), or say --allow-anyone",
             door.listen, upstream.name
@@ -113,7 +115,7 @@ fn serve(
     (config, records): (Arc<Config>, Arc<Records>),
     stop: impl FnOnce() -> io::Result<Stop>,
     ready: impl FnOnce(Ready),
-) -> Result<(), Failed> {
+) -> Result<(), CommandFailed> {
     let (listener, address) = runtime.block_on(listen("--listen", &door.listen))?;
     check_address(&config, address, door)?;
     let apart = match &door.metrics {
@@ -122,12 +124,12 @@ fn serve(
     };
     let count = thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
     let connections = Connections::of_system(count.get());
-    let connector = client::connector().map_err(Failed::Run)?;
+    let connector = client::connector().map_err(CommandFailed::Run)?;
     let budget = Budget::new(config.settings.buffered_bytes_max);
     let seeds = Arc::new(seeds(door.seed)?);
     let refusals = Arc::<Refusals>::default();
-    let translations = Apart::start(count)
-        .map_err(|error| Failed::Run(format!("cannot start a thread: {error}")))?;
+    let translations = Offload::start(count)
+        .map_err(|error| CommandFailed::Run(format!("cannot start a thread: {error}")))?;
     let documents = Arc::new(Documents::new());
     let fetches = Arc::new(FetchLimits::new());
     let has_keys = !config.client_keys.is_empty();
@@ -149,14 +151,14 @@ fn serve(
         load,
     };
     let workers = Workers::start(count, gateway)
-        .map_err(|error| Failed::Run(format!("cannot start a thread: {error}")))?;
+        .map_err(|error| CommandFailed::Run(format!("cannot start a thread: {error}")))?;
     let ended = runtime.block_on(async {
-        let stop = stop().map_err(|error| Failed::Run(format!("signals: {error}")))?;
+        let stop = stop().map_err(|error| CommandFailed::Run(format!("signals: {error}")))?;
         announce(address, &config);
         let has_page = records.board.is_some() && is_read(&config, address);
         ready(Ready { address, has_page });
         if !door.no_check {
-            at_start::look_at_all(&client::Client::new(&connector), &config);
+            at_start::look_at_all(&client::UpstreamClient::new(&connector), &config);
         }
         if let Some((listener, address)) = apart {
             tracing::info!("metrics on http://{address}{}", metrics::PATH);
@@ -253,7 +255,7 @@ fn is_read(config: &Config, address: SocketAddr) -> bool {
     !config.client_keys.is_empty() || is_loopback(address)
 }
 
-async fn listen(flag: &str, on: &str) -> Result<(TcpListener, SocketAddr), Failed> {
+async fn listen(flag: &str, on: &str) -> Result<(TcpListener, SocketAddr), CommandFailed> {
     let failed = |error| cannot_listen(flag, on, &error);
     let listener = TcpListener::bind(on).await.map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
@@ -261,12 +263,12 @@ async fn listen(flag: &str, on: &str) -> Result<(TcpListener, SocketAddr), Faile
 }
 
 /// Returns the error for an address, named by the flag `flag`, at which the gateway cannot listen.
-pub(crate) fn cannot_listen(flag: &str, on: &str, error: &io::Error) -> Failed {
+pub(crate) fn cannot_listen(flag: &str, on: &str, error: &io::Error) -> CommandFailed {
     let mut reason = format!("cannot listen on {on}: {error}");
     if let (io::ErrorKind::AddrInUse, Some((host, _))) = (error.kind(), on.rsplit_once(':')) {
         reason.push_str(&format!("; {flag} {host}:0 takes a free port"));
     }
-    Failed::Run(reason)
+    CommandFailed::Run(reason)
 }
 
 /// Serves `/metrics`, and no other path, while the gateway runs.
@@ -319,13 +321,13 @@ async fn serve_metrics(listener: TcpListener, records: Arc<Records>, callers: Ar
     }
 }
 
-fn seeds(fixed: Option<u128>) -> Result<Seeds, Failed> {
+fn seeds(fixed: Option<u128>) -> Result<Seeds, CommandFailed> {
     if let Some(seed) = fixed {
         return Ok(Seeds::Fixed(seed));
     }
     let mut start = [0; 16];
     getrandom::fill(&mut start)
-        .map_err(|error| Failed::Run(format!("cannot get random bytes: {error}")))?;
+        .map_err(|error| CommandFailed::Run(format!("cannot get random bytes: {error}")))?;
     Ok(Seeds::Fresh(u128::from_ne_bytes(start), AtomicU64::new(0)))
 }
 

@@ -10,12 +10,12 @@ pub(crate) struct Load(Arc<AtomicUsize>);
 
 /// Unit of a worker's load. The unit counts until this value is dropped.
 #[derive(Debug)]
-pub(crate) struct Counted(Load);
+pub(crate) struct LoadUnit(Load);
 
 impl Load {
-    pub(crate) fn count(&self) -> Counted {
+    pub(crate) fn count(&self) -> LoadUnit {
         self.0.fetch_add(1, Ordering::Relaxed);
-        Counted(self.clone())
+        LoadUnit(self.clone())
     }
 
     pub(crate) fn now(&self) -> usize {
@@ -23,7 +23,7 @@ impl Load {
     }
 }
 
-impl Drop for Counted {
+impl Drop for LoadUnit {
     fn drop(&mut self) {
         self.0.0.fetch_sub(1, Ordering::Relaxed);
     }

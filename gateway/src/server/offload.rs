@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 
-use crate::thread_pool::Pool;
+use crate::thread_pool::ThreadPool;
 
 /// Size, in bytes, from which a body is translated on another thread: a hundred kilobytes of tool
 /// calls need some milliseconds.
@@ -30,27 +30,27 @@ const THREADS_MAX: usize = 8;
 
 /// Threads for long translations, shared by all workers.
 #[derive(Clone, Debug)]
-pub(crate) struct Apart {
-    pool: Pool,
+pub(crate) struct Offload {
+    pool: ThreadPool,
     large: Arc<Semaphore>,
 }
 
 /// Runs the translations of one worker.
 #[derive(Debug)]
 pub(crate) struct Translations {
-    apart: Apart,
+    apart: Offload,
     /// Permit to translate on the worker's own thread: one translation for each time that the
     /// thread polls its sockets.
     turn: Semaphore,
 }
 
-impl Apart {
+impl Offload {
     /// # Errors
     /// The system gives no more threads.
     pub(crate) fn start(processors: NonZero<usize>) -> io::Result<Self> {
         // With one thread, a large body would hold up all others.
         let threads = processors.get().clamp(2, THREADS_MAX);
-        let pool = Pool::start("translate", threads)?;
+        let pool = ThreadPool::start("translate", threads)?;
         Ok(Self { pool, large: Arc::new(Semaphore::new(threads.div_ceil(4))) })
     }
 
@@ -77,7 +77,7 @@ impl Apart {
 }
 
 impl Translations {
-    pub(crate) fn new(apart: Apart) -> Self {
+    pub(crate) fn new(apart: Offload) -> Self {
         Self { apart, turn: Semaphore::new(1) }
     }
 
@@ -101,7 +101,7 @@ impl Translations {
     }
 
     /// Returns the threads for long translations, for callers that poll a translation as a future.
-    pub(crate) fn apart(&self) -> &Apart {
+    pub(crate) fn apart(&self) -> &Offload {
         &self.apart
     }
 }

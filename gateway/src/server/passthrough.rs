@@ -14,15 +14,15 @@ use tokio::sync::oneshot;
 use crate::headers;
 use crate::server::budget::Held;
 use crate::server::connections::{Busy, Stage};
-use crate::server::exchange::Live;
+use crate::server::exchange::LiveExchange;
 use crate::server::request_body::{collect, discard, discard_sent};
 use crate::server::response_body::Body;
-use crate::upstream::client::{self, Client};
+use crate::upstream::client::{self, UpstreamClient};
 use crate::upstream::paced_body::Paced;
 
 /// A request for an untranslated path, which is passed on to an upstream unchanged.
 pub(crate) struct Passing {
-    pub(crate) live: Live,
+    pub(crate) live: LiveExchange,
     pub(crate) held: Held,
     pub(crate) head: Parts,
     pub(crate) body: Incoming,
@@ -31,7 +31,7 @@ pub(crate) struct Passing {
 /// Sends a request on to the first upstream, and returns the response for the client.
 pub(crate) async fn pass(
     config: &Config,
-    client: &Client,
+    client: &UpstreamClient,
     asked: Passing,
     busy: &mut Busy,
 ) -> Response<Body> {
@@ -57,8 +57,7 @@ pub(crate) async fn pass(
     } else if let Ok(place) = Arc::clone(&busy.client.passing).try_acquire_owned() {
         Either::Right(Paced::new(body, settings, clock, (end, place)))
     } else {
-        // With one more body that its upstream does not read, the bodies of other streams would
-        // wait.
+        // One more body that its upstream does not read would make other streams wait.
         let mut rest = held.part();
         match collect(&mut body, settings, &mut rest, clock).await {
             Ok(collected) => {
@@ -102,7 +101,11 @@ pub(crate) async fn pass(
 }
 
 /// Converts an upstream's response to the response for the client.
-fn passed(response: Response<Incoming>, upstream: String, mut live: Live) -> Response<Body> {
+fn passed(
+    response: Response<Incoming>,
+    upstream: String,
+    mut live: LiveExchange,
+) -> Response<Body> {
     live.request.passed = Some((response.status().as_u16(), upstream));
     live.show();
     let (mut head, upstream) = response.into_parts();

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use creole::observe::log::{Level, RefusedLines, Request};
+use creole::observe::log::{Level, LoggedRequest, RefusedLines};
 use creole::observe::report::Report;
 use creole::{Config, Millis};
 
@@ -42,7 +42,7 @@ impl Records {
     pub(crate) fn end(
         &self,
         number: u64,
-        request: &Request,
+        request: &LoggedRequest,
         report: &Report,
         config: &Config,
         now: Millis,

@@ -6,10 +6,10 @@ use hyper::Response;
 use hyper::header::CONTENT_LENGTH;
 
 use crate::headers;
-use crate::server::exchange::Live;
+use crate::server::exchange::LiveExchange;
 use crate::server::response_body::Body;
 
-impl Live {
+impl LiveExchange {
     /// Ends the exchange with a failure, and returns the error response. The head must not have
     /// been sent.
     pub(crate) fn fail(&mut self, failure: Failure) -> Response<Body> {

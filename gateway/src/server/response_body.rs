@@ -29,8 +29,8 @@ use tokio::time::Sleep;
 use crate::headers;
 use crate::page::Events;
 use crate::server::budget::Held;
-use crate::server::exchange::Live;
-use crate::server::offload::{APART_BYTES, Apart};
+use crate::server::exchange::LiveExchange;
+use crate::server::offload::{APART_BYTES, Offload};
 use crate::upstream::call::{Caller, Sent};
 use crate::upstream::decompress::{self, Broken};
 
@@ -58,7 +58,7 @@ pub(crate) enum Body {
     /// Body that is translated while the upstream sends it.
     Translated(Box<Answering>),
     /// Body of the upstream, passed on unchanged.
-    Passed { upstream: Incoming, live: Box<Live> },
+    Passed { upstream: Incoming, live: Box<LiveExchange> },
     /// Server-sent events that update the gateway's web page.
     Events(Box<Events>),
 }
@@ -75,7 +75,7 @@ pub(crate) enum Answered {
     /// Response for the client.
     Response(Response<Body>),
     /// Another upstream call is due, with the memory of the exchange.
-    Due(Box<Live>, Held),
+    Due(Box<LiveExchange>, Held),
 }
 
 /// Input of an exchange: a chunk of the upstream's answer, its end, a timeout or a failure.
@@ -89,7 +89,7 @@ enum Event {
 
 /// State that a translation on another thread returns.
 struct Done {
-    live: Live,
+    live: LiveExchange,
     held: Held,
     /// Upstream call that must be sent now.
     call: Option<Call>,
@@ -100,9 +100,9 @@ type Running = Pin<Box<dyn Future<Output = Done> + Send>>;
 /// A response body that is translated while the upstream sends it.
 pub(crate) struct Answering {
     /// The exchange; `None` while another thread translates.
-    live: Option<Live>,
+    live: Option<LiveExchange>,
     running: Option<Running>,
-    apart: Apart,
+    apart: Offload,
     caller: Arc<Caller>,
     /// Id of the newest upstream call, to which `sent` and `upstream` belong.
     call: CallId,
@@ -112,7 +112,7 @@ pub(crate) struct Answering {
     /// Size, in bytes, of the body of the call `sent`.
     sent_bytes: usize,
     /// Body of the upstream's response; `None` once it has ended.
-    upstream: Option<decompress::Answer>,
+    upstream: Option<decompress::DecompressedBody>,
     /// Memory of the kept part of the answer, and of the client's request body.
     held: Held,
     timer: Pin<Box<Sleep>>,
@@ -121,10 +121,10 @@ pub(crate) struct Answering {
 
 impl Answering {
     pub(crate) fn new(
-        live: Live,
+        live: LiveExchange,
         call: CallId,
-        (apart, caller): (Apart, Arc<Caller>),
-        upstream: Option<decompress::Answer>,
+        (apart, caller): (Offload, Arc<Caller>),
+        upstream: Option<decompress::DecompressedBody>,
         held: Held,
     ) -> Self {
         let timer = Box::pin(tokio::time::sleep_until(live.clock.instant(0)));
@@ -186,9 +186,9 @@ impl Answering {
     /// of the translated input. Returns false if another thread does the work.
     fn work(
         &mut self,
-        mut live: Live,
+        mut live: LiveExchange,
         bytes: usize,
-        work: impl FnOnce(&mut Live) -> Option<Call> + Send + 'static,
+        work: impl FnOnce(&mut LiveExchange) -> Option<Call> + Send + 'static,
     ) -> bool {
         if bytes < APART_BYTES {
             let call = work(&mut live);
@@ -205,7 +205,7 @@ impl Answering {
     }
 
     /// Continues after work on the exchange, and sends the upstream call that resulted.
-    fn go_on(&mut self, live: Live, call: Option<Call>) {
+    fn go_on(&mut self, live: LiveExchange, call: Option<Call>) {
         self.live = Some(live);
         if let Some(call) = call {
             self.call = call.id;
@@ -236,7 +236,7 @@ impl Answering {
             let Some(live) = self.live.take() else { return Poll::Pending };
             let bytes = at_once(&live.exchange, &event);
             let id = self.call;
-            let tell = move |live: &mut Live| {
+            let tell = move |live: &mut LiveExchange| {
                 tell(live, id, event);
                 None
             };
@@ -251,7 +251,7 @@ impl Answering {
         let Some(live) = &mut self.live else { return };
         let (head, upstream) = response.into_parts();
         let mut list = headers::list(&head.headers);
-        self.upstream = Some(decompress::Answer::new(upstream, &mut list));
+        self.upstream = Some(decompress::DecompressedBody::new(upstream, &mut list));
         live.exchange.handle_call_head(self.call, head.status.as_u16(), &list, live.clock.now());
     }
 
@@ -382,13 +382,13 @@ fn at_once(exchange: &Exchange, event: &Event) -> usize {
 }
 
 /// Takes the upstream call that is due, if any.
-fn poll_call(live: &mut Live) -> Option<Call> {
+fn poll_call(live: &mut LiveExchange) -> Option<Call> {
     let now = live.clock.now();
     live.timed(|exchange| exchange.poll_call(now))
 }
 
 /// Passes an event to the exchange.
-fn tell(live: &mut Live, id: CallId, event: Event) {
+fn tell(live: &mut LiveExchange, id: CallId, event: Event) {
     let now = live.clock.now();
     live.timed(|exchange| match event {
         Event::Piece(piece) => exchange.handle_call_body(id, &piece, now),

@@ -16,13 +16,13 @@ use hyper::http::request::Parts;
 use hyper::{Method, Request, Response, Version};
 
 use crate::clock::Clock;
-use crate::documents::{Documents, Wanted};
+use crate::documents::{Documents, WantedText};
 use crate::headers;
 use crate::metrics;
 use crate::page;
 use crate::server::budget::{Budget, Held};
 use crate::server::connections::{Busy, Stage};
-use crate::server::exchange::Live;
+use crate::server::exchange::LiveExchange;
 use crate::server::load::Load;
 use crate::server::offload::Translations;
 use crate::server::origin::Callers;
@@ -76,7 +76,7 @@ enum Decided {
 
 /// A request that is translated once its body has been collected.
 struct Translating {
-    live: Live,
+    live: LiveExchange,
     /// Memory of the request's body.
     held: Held,
     owner: Owner,
@@ -216,10 +216,10 @@ impl Gateway {
         }))
     }
 
-    fn begin(&self, method: &str, path: &str) -> Live {
+    fn begin(&self, method: &str, path: &str) -> LiveExchange {
         let (config, records) = (Arc::clone(&self.config), Arc::clone(&self.records));
         let (seed, counted) = (self.seeds.next(), self.load.count());
-        Live::new(config, seed, Clock::start(), records, method, path, counted)
+        LiveExchange::new(config, seed, Clock::start(), records, method, path, counted)
     }
 
     async fn translate(&self, asked: Translating, busy: &mut Busy) -> Response<Body> {
@@ -248,7 +248,7 @@ impl Gateway {
                 let now = live.clock.now();
                 let mut call = live.timed(|exchange| exchange.poll_call(now));
                 let limits = &config.settings.read_documents;
-                let wanted = call.as_mut().and_then(|call| Wanted::of(call, limits));
+                let wanted = call.as_mut().and_then(|call| WantedText::of(call, limits));
                 (live, held, call, wanted)
             };
             let (call, wanted);
@@ -274,7 +274,12 @@ impl Gateway {
     }
 
     /// Makes one call of an upstream, up to the head of the response for the client.
-    async fn call(&self, mut live: Live, call: Call, (mut held, owner): (Held, Owner)) -> Answered {
+    async fn call(
+        &self,
+        mut live: LiveExchange,
+        call: Call,
+        (mut held, owner): (Held, Owner),
+    ) -> Answered {
         if !held.set(live.exchange.held_bytes().saturating_add(call.body.len())) {
             return Answered::Response(live.fail(Failure::Overloaded));
         }
@@ -327,7 +332,7 @@ impl Gateway {
         };
         let (head, upstream) = response.into_parts();
         let mut list = headers::list(&head.headers);
-        let upstream = decompress::Answer::new(upstream, &mut list);
+        let upstream = decompress::DecompressedBody::new(upstream, &mut list);
         live.exchange.handle_call_head(id, head.status.as_u16(), &list, live.clock.now());
         // The request is sent; what may be needed again is held on.
         let _ = held.set(live.exchange.held_bytes());
@@ -340,7 +345,7 @@ impl Gateway {
 
 /// Continues after a call that gives the client no response. Either another call is due (a failed
 /// image download does not stop the exchange), or the exchange has ended.
-fn without_answer(mut live: Live, held: Held) -> Answered {
+fn without_answer(mut live: LiveExchange, held: Held) -> Answered {
     if live.exchange.is_call_due() {
         return Answered::Due(Box::new(live), held);
     }

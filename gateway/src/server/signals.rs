@@ -14,14 +14,14 @@ const SAME_SIGNAL: Duration = Duration::from_millis(500);
 /// Source of the request to stop the gateway.
 pub(crate) enum Stop {
     /// Stop at SIGINT or SIGTERM.
-    Signals(Signals),
+    Signals(StopSignals),
     /// Stop when the command that runs the gateway sends this notification.
     Notified(Arc<Notify>),
 }
 
 impl Stop {
     pub(crate) fn listen() -> io::Result<Self> {
-        Signals::listen().map(Self::Signals)
+        StopSignals::listen().map(Self::Signals)
     }
 
     pub(crate) async fn asked(&mut self) {
@@ -33,7 +33,7 @@ impl Stop {
 }
 
 /// Receiver of the signals that stop the process.
-pub(crate) struct Signals {
+pub(crate) struct StopSignals {
     /// Time of the last signal that was not ignored.
     last: Option<Instant>,
     #[cfg(unix)]
@@ -42,7 +42,7 @@ pub(crate) struct Signals {
     interrupt: tokio::signal::unix::Signal,
 }
 
-impl Signals {
+impl StopSignals {
     fn listen() -> io::Result<Self> {
         #[cfg(unix)]
         use tokio::signal::unix::{SignalKind, signal};

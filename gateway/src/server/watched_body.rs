@@ -42,7 +42,7 @@ impl hyper::body::Body for WatchedBody {
             return Poll::Ready(frame);
         }
         let Some(busy) = self.busy.take() else { return Poll::Ready(frame) };
-        let last = |bytes| Bytes::from_owner(Last { bytes, _busy: busy });
+        let last = |bytes| Bytes::from_owner(LastChunk { bytes, _busy: busy });
         Poll::Ready(frame.map(|frame| frame.map(|frame| frame.map_data(last))))
     }
 
@@ -56,12 +56,12 @@ impl hyper::body::Body for WatchedBody {
 }
 
 /// Last chunk of a response body, until hyper has written it.
-struct Last {
+struct LastChunk {
     bytes: Bytes,
     _busy: Busy,
 }
 
-impl AsRef<[u8]> for Last {
+impl AsRef<[u8]> for LastChunk {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }

@@ -23,8 +23,8 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use crate::headers::HTTP1_BYTES_MAX;
 use crate::server::client_socket::ClientSocket;
-use crate::server::connections::Client;
-use crate::server::load::{Counted, Load};
+use crate::server::connections::ClientConnection;
+use crate::server::load::{Load, LoadUnit};
 use crate::server::service::Gateway;
 
 /// Maximum number of streams of one HTTP/2 connection: agents open many.
@@ -79,8 +79,8 @@ struct Worker {
 struct Connection {
     stream: net::TcpStream,
     watcher: Watcher,
-    client: Arc<Client>,
-    counted: Counted,
+    client: Arc<ClientConnection>,
+    counted: LoadUnit,
 }
 
 impl Workers {
@@ -110,7 +110,7 @@ impl Workers {
     pub(crate) fn serve(
         &self,
         stream: TcpStream,
-        client: Arc<Client>,
+        client: Arc<ClientConnection>,
         watcher: Watcher,
     ) -> io::Result<()> {
         let stream = stream.into_std()?;
@@ -193,7 +193,7 @@ fn serve(connection: Connection, gateway: &Arc<Gateway>) {
 }
 
 /// Returns the builder of HTTP connections. hyper waits without limit for the first bytes, which
-/// distinguish HTTP/1 from HTTP/2; [`Client::ended`] limits that time.
+/// distinguish HTTP/1 from HTTP/2; [`ClientConnection::ended`] limits that time.
 pub(crate) fn builder() -> auto::Builder<TokioExecutor> {
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder

@@ -11,7 +11,7 @@ use hyper::body::Incoming;
 use hyper::{Method, Request, Response, Uri};
 
 use crate::headers;
-use crate::upstream::client::{self, Client};
+use crate::upstream::client::{self, UpstreamClient};
 use crate::upstream::connection::Connector;
 use crate::upstream::fetch::Fetcher;
 
@@ -19,7 +19,7 @@ use crate::upstream::fetch::Fetcher;
 #[derive(Debug)]
 pub(crate) struct Caller {
     config: Arc<Config>,
-    pub(crate) client: Client,
+    pub(crate) client: UpstreamClient,
     web: Fetcher,
 }
 
@@ -29,7 +29,7 @@ pub(crate) type Sent = Pin<Box<dyn Future<Output = Result<Response<Incoming>, Fa
 impl Caller {
     /// Returns a caller with its own connections.
     pub(crate) fn new(config: &Arc<Config>, connector: &Connector) -> Self {
-        let (client, web) = (Client::new(connector), Fetcher::new(connector));
+        let (client, web) = (UpstreamClient::new(connector), Fetcher::new(connector));
         Self { config: Arc::clone(config), client, web }
     }
 

@@ -36,7 +36,7 @@ use crate::upstream::tls_roots;
 /// Body of a request to an upstream: a translated request, or a client's body that is passed on.
 type RequestBody = Either<Full<Bytes>, Paced>;
 
-type Pool = legacy::Client<Connector, RequestBody>;
+type ConnectionPool = legacy::Client<Connector, RequestBody>;
 
 /// Maximum time to connect to an upstream's address. The core's own timeout also covers the time
 /// until the model starts to answer, and is much longer.
@@ -71,13 +71,13 @@ pub(crate) fn connector() -> Result<Connector, String> {
 
 /// HTTP client that sends requests to upstreams.
 #[derive(Clone, Debug)]
-pub(crate) struct Client {
-    kept: Pool,
+pub(crate) struct UpstreamClient {
+    kept: ConnectionPool,
     /// Pool that opens a new connection for each request.
-    new: Pool,
+    new: ConnectionPool,
 }
 
-impl Client {
+impl UpstreamClient {
     /// Returns a client for a command of the command line, with its own connections.
     ///
     /// # Errors

@@ -32,12 +32,12 @@ const RACE_MAX: Duration = Duration::from_secs(2);
 
 /// Number of bytes received on one connection.
 #[derive(Clone, Debug, Default)]
-struct Received(Arc<AtomicU64>);
+struct ReceivedBytes(Arc<AtomicU64>);
 
 /// A connection, and the number of bytes received on it before a request was sent.
 #[derive(Debug)]
 pub(crate) struct Given {
-    received: Received,
+    received: ReceivedBytes,
     before: u64,
     began: Instant,
 }
@@ -46,7 +46,7 @@ impl Given {
     /// Returns the connection that was chosen for a request, once there is one. Must be called
     /// before the request is written.
     pub(crate) fn of(captured: &CaptureConnection) -> Option<Self> {
-        let received = Received::of(captured)?;
+        let received = ReceivedBytes::of(captured)?;
         let before = received.0.load(Ordering::Relaxed);
         Some(Self { received, before, began: Instant::now() })
     }
@@ -55,14 +55,15 @@ impl Given {
     /// so soon that the server cannot have worked on this request. A request that could not be
     /// written was moved to another connection, about which nothing is known.
     pub(crate) fn was_reused_in_vain(&self, captured: &CaptureConnection) -> bool {
-        let is_last = |last: Received| Arc::ptr_eq(&last.0, &self.received.0) && self.before > 0;
-        Received::of(captured).is_some_and(is_last)
+        let is_last =
+            |last: ReceivedBytes| Arc::ptr_eq(&last.0, &self.received.0) && self.before > 0;
+        ReceivedBytes::of(captured).is_some_and(is_last)
             && self.received.0.load(Ordering::Relaxed) == self.before
             && self.began.elapsed() < RACE_MAX
     }
 }
 
-impl Received {
+impl ReceivedBytes {
     fn of(captured: &CaptureConnection) -> Option<Self> {
         let mut found = Extensions::new();
         captured.connection_metadata().as_ref()?.get_extras(&mut found);
@@ -101,9 +102,10 @@ impl Tap {
 
 type Stream = MaybeHttpsStream<TokioIo<TcpStream>>;
 
-type Connecting = Pin<Box<dyn Future<Output = Result<TokioIo<CountedStream>, Failed>> + Send>>;
+type Connecting =
+    Pin<Box<dyn Future<Output = Result<TokioIo<CountedStream>, ConnectError>> + Send>>;
 
-type Failed = Box<dyn std::error::Error + Send + Sync>;
+type ConnectError = Box<dyn std::error::Error + Send + Sync>;
 
 impl Connector {
     /// Returns a connector. `public` is the connector that connects to names only at public
@@ -128,10 +130,10 @@ impl Connector {
 
 impl Service<Uri> for Connector {
     type Response = TokioIo<CountedStream>;
-    type Error = Failed;
+    type Error = ConnectError;
     type Future = Connecting;
 
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Failed>> {
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), ConnectError>> {
         self.https.poll_ready(context)
     }
 
@@ -139,7 +141,7 @@ impl Service<Uri> for Connector {
         let (connecting, tap) = (self.https.call(uri), self.tap.clone());
         Box::pin(async move {
             let stream = TokioIo::new(connecting.await?);
-            let wire = CountedStream { stream, received: Received::default(), tap };
+            let wire = CountedStream { stream, received: ReceivedBytes::default(), tap };
             Ok(TokioIo::new(wire))
         })
     }
@@ -149,7 +151,7 @@ impl Service<Uri> for Connector {
 #[derive(Debug)]
 pub(crate) struct CountedStream {
     stream: TokioIo<Stream>,
-    received: Received,
+    received: ReceivedBytes,
     tap: Option<Tap>,
 }
 

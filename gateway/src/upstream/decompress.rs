@@ -74,7 +74,7 @@ pub(crate) enum Broken {
 
 /// Body of an upstream's response, decompressed.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct DecompressedBody {
     body: Incoming,
     coding: Coding,
     /// Received bytes that are not unpacked yet.
@@ -84,7 +84,7 @@ pub(crate) struct Answer {
     given: u64,
 }
 
-impl Answer {
+impl DecompressedBody {
     /// Returns the decompressed body, and removes `content-encoding` from the headers if the
     /// gateway can decode it, because the exchange reads the decoded bytes.
     pub(crate) fn new(body: Incoming, headers: &mut Vec<Header>) -> Self {

@@ -17,7 +17,7 @@ use hyper_util::client::legacy::connect::dns::Name;
 use tokio::sync::watch;
 use tower_service::Service;
 
-use crate::thread_pool::Pool;
+use crate::thread_pool::ThreadPool;
 use crate::upstream::public_address::is_public;
 
 /// Number of threads that look up names of upstreams. All of them hang only if no name server
@@ -36,16 +36,16 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Result of a look-up. The error is a text, because system errors cannot be shared between the
 /// requests that wait.
-type Found = Result<Vec<SocketAddr>, String>;
+type LookedUp = Result<Vec<SocketAddr>, String>;
 
-type Waiting = watch::Receiver<Option<Found>>;
+type Waiting = watch::Receiver<Option<LookedUp>>;
 
 type Lookup = fn(&str) -> io::Result<vec::IntoIter<SocketAddr>>;
 
 /// Resolver of host names to addresses.
 #[derive(Clone, Debug)]
 pub(crate) struct Resolver {
-    pool: Pool,
+    pool: ThreadPool,
     lookup: Lookup,
     /// Look-ups that are in progress, by name.
     waiting: Arc<Mutex<HashMap<String, Waiting>>>,
@@ -63,7 +63,7 @@ impl Resolver {
     }
 
     fn with(lookup: Lookup) -> io::Result<Self> {
-        let pool = Pool::start("names", THREADS)?;
+        let pool = ThreadPool::start("names", THREADS)?;
         let waiting = Arc::default();
         Ok(Self { pool, lookup, waiting, waiting_max: usize::MAX, only_public: false })
     }
@@ -75,7 +75,7 @@ impl Resolver {
     /// # Errors
     /// The system gives no more threads.
     pub(crate) fn only_public(&self) -> io::Result<Self> {
-        let pool = Pool::start("public-names", PUBLIC_THREADS)?;
+        let pool = ThreadPool::start("public-names", PUBLIC_THREADS)?;
         let (lookup, waiting) = (self.lookup, Arc::default());
         Ok(Self { pool, lookup, waiting, waiting_max: PUBLIC_WAITING_MAX, only_public: true })
     }

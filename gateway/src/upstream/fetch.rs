@@ -10,23 +10,23 @@ use hyper::body::Incoming;
 use hyper::{Request, Response, Uri};
 
 use crate::headers;
-use crate::upstream::client::{self, Client};
+use crate::upstream::client::{self, UpstreamClient};
 use crate::upstream::connection::Connector;
 
 /// Sender of requests for URLs on the web that clients name.
 #[derive(Debug)]
 pub(crate) struct Fetcher {
     /// Client for servers that the configuration names with their scheme, at any address.
-    named: Client,
+    named: UpstreamClient,
     /// Client that connects only to public addresses.
-    public: Client,
+    public: UpstreamClient,
 }
 
 impl Fetcher {
     /// Returns a fetcher with its own connections.
     pub(crate) fn new(connector: &Connector) -> Self {
-        let public = Client::new(&connector.to_public_names());
-        Self { named: Client::new(connector), public }
+        let public = UpstreamClient::new(&connector.to_public_names());
+        Self { named: UpstreamClient::new(connector), public }
     }
 
     /// # Errors
@@ -49,7 +49,7 @@ impl Fetcher {
         })
     }
 
-    fn way(&self, fetch: &Fetch) -> Option<(&Client, Uri)> {
+    fn way(&self, fetch: &Fetch) -> Option<(&UpstreamClient, Uri)> {
         let uri: Uri = fetch.url.parse().ok()?;
         if fetch.may_be_private {
             return Some((&self.named, uri));

@@ -25,10 +25,10 @@ pub(crate) fn trusted() -> RootCertStore {
 }
 
 /// Certificates that were found, and error messages about files that could not be read.
-type Found = (Vec<CertificateDer<'static>>, Vec<String>);
+type FoundRoots = (Vec<CertificateDer<'static>>, Vec<String>);
 
 #[cfg(not(target_os = "macos"))]
-fn of_machine() -> Found {
+fn of_machine() -> FoundRoots {
     let native = rustls_native_certs::load_native_certs();
     (native.certs, native.errors.iter().map(ToString::to_string).collect())
 }
@@ -36,7 +36,7 @@ fn of_machine() -> Found {
 /// Reads root certificates from `SSL_CERT_FILE` and `SSL_CERT_DIR` only. Access to the keychain
 /// needs a framework of Apple, which can be linked only on a Mac.
 #[cfg(target_os = "macos")]
-fn of_machine() -> Found {
+fn of_machine() -> FoundRoots {
     let [file, folders] = CHOSEN.map(std::env::var_os);
     chosen::read(file.as_deref(), folders.as_deref())
 }
@@ -50,13 +50,13 @@ mod chosen {
     use rustls::pki_types::CertificateDer;
     use rustls::pki_types::pem::PemObject as _;
 
-    use super::Found;
+    use super::FoundRoots;
 
     /// Returns the certificates of a file, and of the files in folders. Other contents of a file
     /// are skipped.
-    pub(super) fn read(file: Option<&OsStr>, folders: Option<&OsStr>) -> Found {
+    pub(super) fn read(file: Option<&OsStr>, folders: Option<&OsStr>) -> FoundRoots {
         let mut files: Vec<PathBuf> = file.into_iter().map(PathBuf::from).collect();
-        let mut found: Found = Default::default();
+        let mut found: FoundRoots = Default::default();
         for folder in folders.into_iter().flat_map(std::env::split_paths) {
             match fs::read_dir(&folder) {
                 Ok(entries) => files.extend(entries.flatten().map(|entry| entry.path())),

@@ -18,18 +18,18 @@ fn a_name_may_come_in_fragments_or_again() {
         (&["mcp__fs__", "Read", "_file"], "mcp__fs__Read_file"),
         (&["Read", "_all"], "Read_all"),
     ] {
-        let mut call = Call::default();
+        let mut call = CallParts::default();
         for name in names {
             assert!(!call.receive_name(name, &tools));
         }
         assert_eq!(call.name, expected);
     }
-    let mut call = Call { name: "a".to_owned(), ..Call::default() };
+    let mut call = CallParts { name: "a".to_owned(), ..CallParts::default() };
     call.input.receive("{", &mut String::new());
     assert!(call.receive_name("b", &tools));
     assert_eq!(call.name, "a");
     // Text behind a whole name is not part of the name, whether or not a client has seen the name.
-    let mut call = Call { name: "get_weather".to_owned(), ..Call::default() };
+    let mut call = CallParts { name: "get_weather".to_owned(), ..CallParts::default() };
     assert!(call.receive_name("_v2", &tools));
     assert_eq!(call.name, "get_weather");
 }

@@ -1,16 +1,16 @@
 //! Handling of members that are held until it is known whether they are removed.
 
 use super::by_name::Rule;
-use super::{At, Current, Mender, number_end};
+use super::{At, Current, InputMender, number_end};
 use crate::json::{Reader, ValueKind};
-use crate::json_schema::input::Budget;
-use crate::json_schema::input::mend::{self as schema, Verdict};
+use crate::json_schema::input::ValidationBudget;
+use crate::json_schema::input::mend::{self as schema, ValueVerdict};
 use crate::text::json_scan::Scanner;
 use crate::text::words;
 
-impl Mender {
+impl InputMender {
     /// Begins the value of a member. Returns 1 if its first byte was handled, or else 0.
-    pub(super) fn begin_value(&mut self, byte: u8, budget: &mut Budget) -> usize {
+    pub(super) fn begin_value(&mut self, byte: u8, budget: &mut ValidationBudget) -> usize {
         let Current { may_lack, bounded, is_extra, schema, .. } = self.member;
         self.value = self.held.len();
         let held = match byte {
@@ -33,7 +33,7 @@ impl Mender {
         0
     }
 
-    pub(super) fn take_held_null(&mut self, byte: u8, budget: &mut Budget) -> usize {
+    pub(super) fn take_held_null(&mut self, byte: u8, budget: &mut ValidationBudget) -> usize {
         let came = self.held.len().saturating_sub(self.value);
         if b"null".get(came) != Some(&byte) {
             return self.give_up();
@@ -45,7 +45,7 @@ impl Mender {
         1
     }
 
-    pub(super) fn take_held_number(&mut self, rest: &str, budget: &mut Budget) -> usize {
+    pub(super) fn take_held_number(&mut self, rest: &str, budget: &mut ValidationBudget) -> usize {
         let end = number_end(rest);
         let taken = self.hold(words::split_at(rest, end).0);
         if end < rest.len() && self.at == At::HeldNumber {
@@ -77,7 +77,7 @@ impl Mender {
         &mut self,
         rest: &str,
         escaped: bool,
-        budget: &mut Budget,
+        budget: &mut ValidationBudget,
     ) -> usize {
         let Some(first) = rest.chars().next() else { return 0 };
         let text = words::split_at(rest, first.len_utf8()).0;
@@ -98,7 +98,7 @@ impl Mender {
 
     /// Returns true if a string that begins with the held text and continues with `more` may be
     /// removed or unquoted.
-    fn may_be_mended(&self, more: &str, budget: &mut Budget) -> bool {
+    fn may_be_mended(&self, more: &str, budget: &mut ValidationBudget) -> bool {
         let inside = self.held.get(self.value.saturating_add(1)..).unwrap_or_default();
         let Current { is_extra, schema, by_name, .. } = self.member;
         if by_name.is_some_and(Rule::needs_all) {
@@ -119,14 +119,14 @@ impl Mender {
     }
 
     /// Decides about the held member, whose value is complete: keep, remove or unquote.
-    fn decide(&mut self, budget: &mut Budget) {
+    fn decide(&mut self, budget: &mut ValidationBudget) {
         match self.verdict(budget) {
-            Verdict::Drop => self.leave_out(),
-            Verdict::Keep => {
+            ValueVerdict::Drop => self.leave_out(),
+            ValueVerdict::Keep => {
                 self.release();
                 self.at = At::Next;
             }
-            Verdict::Unquote => {
+            ValueVerdict::Unquote => {
                 self.held.pop();
                 if self.value < self.held.len() {
                     self.held.remove(self.value);
@@ -144,24 +144,29 @@ impl Mender {
         self.at = At::Next;
     }
 
-    fn verdict(&self, budget: &mut Budget) -> Verdict {
+    fn verdict(&self, budget: &mut ValidationBudget) -> ValueVerdict {
         let value = self.held.get(self.value..).unwrap_or_default();
         let Current { is_extra, schema, by_name, bounded, .. } = self.member;
         if is_extra {
-            return if matches!(value, "null" | "\"\"") { Verdict::Drop } else { Verdict::Keep };
+            return if matches!(value, "null" | "\"\"") {
+                ValueVerdict::Drop
+            } else {
+                ValueVerdict::Keep
+            };
         }
-        let Some(part) = schema else { return Verdict::Keep };
+        let Some(part) = schema else { return ValueVerdict::Keep };
         let is_number =
             |text: &str| Reader::of(text).kind().is_ok_and(|kind| kind == ValueKind::Number);
         if is_number(value) && !Reader::of(value).is_whole() {
-            return Verdict::Keep;
+            return ValueVerdict::Keep;
         }
-        let refuses =
-            |value: &str, budget: &mut Budget| schema::refuses(&self.root, part, value, budget);
+        let refuses = |value: &str, budget: &mut ValidationBudget| {
+            schema::refuses(&self.root, part, value, budget)
+        };
         if let Some(rule) = by_name
             && rule.drops(value, &mut |value| refuses(value, budget))
         {
-            return Verdict::Drop;
+            return ValueVerdict::Drop;
         }
         schema::judge(&self.root, part, value, bounded, budget)
     }

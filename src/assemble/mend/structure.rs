@@ -1,11 +1,11 @@
 //! Handling of keys, commas and brackets in objects and arrays whose schema is known.
 
-use super::{At, Current, HELD_BYTES_MAX, Inner, Mender, is_blank};
+use super::{At, Current, HELD_BYTES_MAX, Inner, InputMender, is_blank};
 use crate::json;
-use crate::json_schema::input::Budget;
+use crate::json_schema::input::ValidationBudget;
 use crate::text::words;
 
-impl Mender {
+impl InputMender {
     /// Handles white space between tokens, and returns its length.
     pub(super) fn take_blanks(&mut self, rest: &str) -> usize {
         let end = rest.bytes().position(|byte| !is_blank(byte)).unwrap_or(rest.len());
@@ -18,7 +18,7 @@ impl Mender {
     }
 
     /// Handles a byte between tokens that is not white space. Returns the number of bytes handled.
-    pub(super) fn take_structure(&mut self, byte: u8, budget: &mut Budget) -> usize {
+    pub(super) fn take_structure(&mut self, byte: u8, budget: &mut ValidationBudget) -> usize {
         match (self.at, byte) {
             (At::Start, b'{') => self.enter(Inner::Object(0), byte),
             (At::First | At::Next, b'}') => self.close(byte),

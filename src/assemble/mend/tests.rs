@@ -12,8 +12,8 @@ fn tool(name: &str, schema: &str) -> Tool {
 
 /// Returns the mended pieces, and the number of mended members.
 fn in_pieces(tool: &Tool, pieces: &[&str]) -> (Vec<String>, u32) {
-    let mut budget = Budget::default();
-    let Some(mut mender) = Mender::of(tool, &mut budget) else {
+    let mut budget = ValidationBudget::default();
+    let Some(mut mender) = InputMender::of(tool, &mut budget) else {
         return (pieces.iter().map(|piece| (*piece).to_owned()).collect(), 0);
     };
     let mut sent: Vec<String> = Vec::new();
@@ -311,12 +311,12 @@ fn the_call_that_models_make_over_and_over_is_mended() {
 
 #[test]
 fn a_tool_that_asks_for_all_it_knows_is_not_looked_at() {
-    let mut budget = Budget::default();
+    let mut budget = ValidationBudget::default();
     for schema in [
         r#"{"properties":{"a":{"type":"integer"}},"required":["a"]}"#,
         r#"{"type":"object","properties":{}}"#,
         "{}",
     ] {
-        assert!(Mender::of(&tool("t", schema), &mut budget).is_none(), "{schema}");
+        assert!(InputMender::of(&tool("t", schema), &mut budget).is_none(), "{schema}");
     }
 }

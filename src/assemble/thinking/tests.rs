@@ -9,7 +9,7 @@ fn opaque(details: &[&str]) -> String {
 }
 
 fn opaque_of(deltas: &[String]) -> String {
-    let mut block = Thinking::new(Field::ReasoningDetails, true);
+    let mut block = ThinkingBlock::new(SignatureField::ReasoningDetails, true);
     for delta in deltas {
         let text = format!(r#"{{"choices":[{{"delta":{{{delta}}}}}]}}"#);
         let chunk = Chunk::read(&text).unwrap();

@@ -1,7 +1,7 @@
 //! Comparison of a text with the input so far: a continuation, a repetition, or another input.
 
 use super::ToolInput;
-use super::reading::Reading;
+use super::reading::FragmentReading;
 use crate::text::{hash, words};
 
 /// Maximum number of bytes of an input that are searched for its first key.
@@ -42,7 +42,7 @@ impl ToolInput {
     /// Returns true if `text` cannot follow this input: their concatenation cannot be JSON, and
     /// `text` does not repeat this input and continue.
     pub(crate) fn excludes(&self, text: &str) -> bool {
-        let Reading { text: before, scan, .. } = self.reading();
+        let FragmentReading { text: before, scan, .. } = self.reading();
         let is_cumulative =
             scan.starts_object() && !scan.is_broken() && text.starts_with(before.as_str());
         let mut scan = scan.clone();
@@ -57,7 +57,7 @@ impl ToolInput {
             Compared::Nothing
         } else if hash::same(text, self.reading().text.trim()) {
             Compared::Same
-        } else if !self.reading().is_placeholder() && Reading::of(text).scan.is_object() {
+        } else if !self.reading().is_placeholder() && FragmentReading::of(text).scan.is_object() {
             Compared::Other
         } else {
             Compared::More
@@ -67,5 +67,5 @@ impl ToolInput {
 
 /// Returns true if `text` is the first part of an object.
 pub(crate) fn is_half(text: &str) -> bool {
-    Reading::of(text.trim_start()).is_half()
+    FragmentReading::of(text.trim_start()).is_half()
 }

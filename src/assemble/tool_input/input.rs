@@ -1,12 +1,12 @@
 //! Final input of a tool call.
 
-use super::reading::{Beginning, Reading};
+use super::reading::{Beginning, FragmentReading};
 use crate::json;
 use crate::text::json_scan::Scanner;
 
 /// Final input of a tool call.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Input {
+pub(crate) enum FinalInput {
     /// Valid input: a JSON object.
     Object(String),
     /// Input that was cut off by the answer's length limit.
@@ -15,7 +15,7 @@ pub(crate) enum Input {
     Invalid,
 }
 
-impl Input {
+impl FinalInput {
     /// Wraps the text of a custom tool into a JSON object.
     pub(super) fn of_custom(text: &str) -> Self {
         Self::Object(json::written(|json| {
@@ -25,7 +25,7 @@ impl Input {
 
     /// Determines the final input from the text that arrived. `cut_off`: the answer reached its
     /// length limit.
-    pub(super) fn of(reading: &Reading, cut_off: bool) -> Self {
+    pub(super) fn of(reading: &FragmentReading, cut_off: bool) -> Self {
         let text = reading.text.trim();
         if reading.scan.is_object() {
             return Self::Object(text.to_owned());
@@ -53,7 +53,7 @@ fn unwrapped(text: &str) -> Option<String> {
     if inside.is_empty() || Beginning::of(inside).is_nothing() {
         return Some("{}".to_owned());
     }
-    Reading::of(inside).scan.is_object().then(|| inside.to_owned())
+    FragmentReading::of(inside).scan.is_object().then(|| inside.to_owned())
 }
 
 /// Returns true if other text follows a complete value, so that more text could not make the input

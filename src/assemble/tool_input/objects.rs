@@ -29,11 +29,11 @@ const CHANCE_BYTES_MAX: usize = 32;
 
 /// Merged members of the objects that arrived so far.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Objects {
+pub(super) struct MergedObjects {
     /// Index in `members`, by name.
     places: Names<'static, usize>,
     /// Names and values of the members, in order of arrival.
-    members: Vec<(String, Value)>,
+    members: Vec<(String, MemberValue)>,
     /// First object that contradicts the objects before it, if any.
     contradiction: Option<String>,
     bytes: usize,
@@ -41,7 +41,7 @@ pub(super) struct Objects {
 
 /// Value of a member, as JSON text.
 #[derive(Clone, Debug, Default)]
-struct Value {
+struct MemberValue {
     json: String,
     /// Value so far under the other interpretation: that the fragments which look cumulative are
     /// deltas.
@@ -51,7 +51,7 @@ struct Value {
     has_deltas: bool,
 }
 
-impl Objects {
+impl MergedObjects {
     pub(super) fn of(object: &str) -> Self {
         let mut objects = Self::default();
         objects.add(object, false);
@@ -88,8 +88,10 @@ impl Objects {
             }
             self.bytes = self.bytes.saturating_add(key.len()).saturating_add(json.len());
             self.places.insert(key.clone().into_owned(), self.members.len());
-            self.members
-                .push((key.into_owned(), Value { json: json.to_owned(), ..Value::default() }));
+            self.members.push((
+                key.into_owned(),
+                MemberValue { json: json.to_owned(), ..MemberValue::default() },
+            ));
         }
         Some(())
     }
@@ -114,7 +116,7 @@ impl Objects {
     }
 }
 
-impl Value {
+impl MemberValue {
     fn held_bytes(&self) -> usize {
         self.json.len().saturating_add(self.joined.as_ref().map_or(0, String::len))
     }

@@ -4,7 +4,7 @@ use crate::text::json_scan::Scanner;
 
 /// Text that arrives in fragments, with the state of its JSON.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Reading {
+pub(super) struct FragmentReading {
     pub(super) text: String,
     pub(super) scan: Scanner,
     pub(super) head: Beginning,
@@ -46,7 +46,7 @@ impl Beginning {
     }
 }
 
-impl Reading {
+impl FragmentReading {
     pub(super) fn of(text: &str) -> Self {
         let mut reading = Self::default();
         reading.push(text);

@@ -3,7 +3,7 @@
 use super::*;
 
 /// Returns the pieces that were sent while fragments came, the final input, and the conflicts.
-fn receive(fragments: &[&str]) -> (Vec<String>, Input, u32) {
+fn receive(fragments: &[&str]) -> (Vec<String>, FinalInput, u32) {
     let mut input = ToolInput::default();
     let mut sent = Vec::new();
     for fragment in fragments {
@@ -20,7 +20,7 @@ fn receive(fragments: &[&str]) -> (Vec<String>, Input, u32) {
         }
     }
     let end = input.finish(false);
-    if let Input::Object(object) = &end {
+    if let FinalInput::Object(object) = &end {
         assert!(object.starts_with(&sent.concat()), "{sent:?} is no prefix of {object}");
     }
     let conflicts = input.take_conflicts();
@@ -28,7 +28,7 @@ fn receive(fragments: &[&str]) -> (Vec<String>, Input, u32) {
 }
 
 /// Returns the final input, if nothing is sent before the end, and the conflicts.
-fn receive_buffered(fragments: &[&str]) -> (Input, u32) {
+fn receive_buffered(fragments: &[&str]) -> (FinalInput, u32) {
     let mut input = ToolInput::default();
     for fragment in fragments {
         let mut raw = Vec::new();
@@ -42,7 +42,7 @@ fn receive_buffered(fragments: &[&str]) -> (Input, u32) {
 fn is(fragments: &[&str], sent: &[&str], object: &str, conflicts: u32) {
     let expected = (
         sent.iter().map(|piece| (*piece).to_owned()).collect(),
-        Input::Object(object.to_owned()),
+        FinalInput::Object(object.to_owned()),
         conflicts,
     );
     assert_eq!(receive(fragments), expected, "{fragments:?}");
@@ -71,7 +71,7 @@ fn a_call_without_arguments_has_an_empty_object() {
         &["json:{}"],
     ] {
         let (sent, end, conflicts) = receive(fragments);
-        assert_eq!((end, conflicts), (Input::Object("{}".to_owned()), 0), "{fragments:?}");
+        assert_eq!((end, conflicts), (FinalInput::Object("{}".to_owned()), 0), "{fragments:?}");
         assert!(sent.concat().is_empty() || sent.concat() == "{}");
     }
 }
@@ -215,7 +215,7 @@ fn of_objects_that_contradict_each_other_none_is_run() {
         (["json:{\"n\":\"1\"}", "json:{\"n\":2}"], r#"{"n":"1"}{"n":2}"#),
         (["json:{\"n\":[1]}", "json:{\"n\":\"x\"}"], r#"{"n":[1]}{"n":"x"}"#),
     ] {
-        assert_eq!(receive(&fragments), (vec![], Input::Invalid, 1), "{text}");
+        assert_eq!(receive(&fragments), (vec![], FinalInput::Invalid, 1), "{text}");
         let mut input = ToolInput::default();
         for fragment in fragments {
             input.receive_json(fragment.strip_prefix("json:").unwrap(), false);
@@ -248,7 +248,7 @@ fn of_whole_inputs_that_grow_the_last_may_come_in_pieces() {
         is(&[r#"{"a":"x"}"#, r#"{"a":"xy"}"#, left, right], &[], xyz, 2);
     }
     let cut = [r#"{"a":"x"}"#, r#"{"a":"xy"}"#, r#"{"a":"xyz"#];
-    assert_eq!(receive(&cut), (vec![], Input::Invalid, 2));
+    assert_eq!(receive(&cut), (vec![], FinalInput::Invalid, 2));
 }
 
 #[test]
@@ -271,7 +271,7 @@ fn of_different_objects_in_one_text_none_is_run() {
             let end = input.finish(false);
             (end, input.rest().trim().to_owned(), input.take_conflicts())
         };
-        let both = || (Input::Invalid, [a, b].concat(), 1);
+        let both = || (FinalInput::Invalid, [a, b].concat(), 1);
         assert_eq!(ends(&[text]), both(), "{text}");
         let at_the_limit = {
             let mut input = ToolInput::default();
@@ -280,14 +280,14 @@ fn of_different_objects_in_one_text_none_is_run() {
             input.receive(std::str::from_utf8(&raw).unwrap(), &mut String::new());
             input.finish(true)
         };
-        assert_eq!(at_the_limit, Input::Invalid, "{text}");
+        assert_eq!(at_the_limit, FinalInput::Invalid, "{text}");
         let bytes: Vec<&str> = text.split("").collect();
         assert_eq!(ends(&bytes), both(), "{text}, byte by byte");
         for at in 1..text.len() {
             let (left, right) = text.split_at(at);
             // A fragment that is a whole input replaces the input before it.
             let expected = match right.trim() == b {
-                true => (Input::Object(b.to_owned()), b.to_owned(), 1),
+                true => (FinalInput::Object(b.to_owned()), b.to_owned(), 1),
                 false => both(),
             };
             assert_eq!(ends(&[left, right]), expected, "{text} cut at {at}");
@@ -295,7 +295,7 @@ fn of_different_objects_in_one_text_none_is_run() {
     }
     // All text behind the first object belongs to the invalid input that the model is shown.
     let (sent, end, conflicts) = receive(&[r#"{"a":1}{"b":2} {"c""#, ":3}", r#"{"d":4}"#]);
-    assert_eq!((sent, end, conflicts), (vec![], Input::Invalid, 1));
+    assert_eq!((sent, end, conflicts), (vec![], FinalInput::Invalid, 1));
     // Input that has been sent stays unchanged.
     is(&["{\"a\":", "1}{\"b\":2}"], &["{\"a\":", "1}"], a, 1);
     is(&["{\"a\":1}{}"], &[], a, 1);
@@ -312,20 +312,20 @@ fn of_different_objects_with_signs_between_them_none_is_run() {
         r#"{},{"a":1},{"b":2}"#,
     ] {
         let (sent, end, conflicts) = receive(&[text]);
-        assert_eq!((sent, end, conflicts), (vec![], Input::Invalid, 1), "{text}");
+        assert_eq!((sent, end, conflicts), (vec![], FinalInput::Invalid, 1), "{text}");
         let bytes: Vec<&str> = text.split("").collect();
-        assert_eq!(receive_buffered(&bytes), (Input::Invalid, 1), "{text}, byte by byte");
+        assert_eq!(receive_buffered(&bytes), (FinalInput::Invalid, 1), "{text}, byte by byte");
         for at in 1..text.len() {
             let (left, right) = text.split_at(at);
             if !right.trim_start().starts_with("{\"b\"") {
                 let ends = receive_buffered(&[left, right]);
-                assert_eq!(ends, (Input::Invalid, 1), "{text} cut at {at}");
+                assert_eq!(ends, (FinalInput::Invalid, 1), "{text} cut at {at}");
             }
         }
     }
     // Separators alone do not begin another input.
     for text in [r#"{"a":1},"#, r#"{"a":1},{"a":1}"#, r#"{};{"a":1}; "#, "{\"a\":1}\n---\n"] {
-        assert_eq!(receive(&[text]).1, Input::Object(r#"{"a":1}"#.to_owned()), "{text}");
+        assert_eq!(receive(&[text]).1, FinalInput::Object(r#"{"a":1}"#.to_owned()), "{text}");
     }
     is(&["{\"a\":", "1},{\"b\":2}"], &["{\"a\":", "1}"], r#"{"a":1}"#, 1);
 }
@@ -340,16 +340,16 @@ fn a_second_object_that_is_not_whole_is_a_second_object() {
         r#"{"a":1}{"b"}{"c":3}"#,
         r#"{"a":1}{'b': 2}"#,
     ] {
-        assert_eq!(receive(&[text]), (vec![], Input::Invalid, 1), "{text}");
+        assert_eq!(receive(&[text]), (vec![], FinalInput::Invalid, 1), "{text}");
         let bytes: Vec<&str> = text.split("").collect();
-        assert_eq!(receive_buffered(&bytes), (Input::Invalid, 1), "{text}, byte by byte");
+        assert_eq!(receive_buffered(&bytes), (FinalInput::Invalid, 1), "{text}, byte by byte");
     }
     // The model is shown the whole invalid input.
     let mut input = ToolInput::default();
     input.receive_json(r#"{"a":1}"#, false);
     input.receive(r#"{\"b\":2]"#, &mut String::new());
     input.receive(" x", &mut String::new());
-    assert_eq!((input.finish(true), input.rest()), (Input::Invalid, r#"{"a":1}{"b":2] x"#));
+    assert_eq!((input.finish(true), input.rest()), (FinalInput::Invalid, r#"{"a":1}{"b":2] x"#));
     // Text that is cut off may be a repetition of the input.
     for text in [r#"{"a":1}{"#, "{\"a\":1}{\"a\":\n", r#"{"a":1}{"a":1"#] {
         is(&[text], &[], r#"{"a":1}"#, 1);
@@ -368,7 +368,7 @@ fn what_stands_behind_an_object_is_the_same_however_it_is_cut() {
         (r#"{"a":"x"}<|im_end|>"#, r#"{"a":"x"}"#, 1),
         (r#"{"a":"x"}{"a":"#, r#"{"a":"x"}"#, 1),
     ] {
-        let expected = (Input::Object(object.to_owned()), conflicts);
+        let expected = (FinalInput::Object(object.to_owned()), conflicts);
         let ends = |fragments: &[&str]| {
             let (_, end, conflicts) = receive(fragments);
             (end, conflicts)
@@ -383,7 +383,7 @@ fn what_stands_behind_an_object_is_the_same_however_it_is_cut() {
     }
     // Many objects are read once each, and without recursion.
     let many = "{}".repeat(100_000);
-    assert_eq!(receive(&[&many]).1, Input::Object("{}".to_owned()));
+    assert_eq!(receive(&[&many]).1, FinalInput::Object("{}".to_owned()));
 }
 
 #[test]
@@ -392,7 +392,7 @@ fn an_object_in_a_string_is_unwrapped_once() {
     for fragments in
         [["\"x\""], ["[1]"], ["5"], ["{'a': 1}"], ["a=1"], ["\"\\\"{}\\\"\""], ["json:[1]"]]
     {
-        assert_eq!(receive(&fragments), (vec![], Input::Invalid, 0), "{fragments:?}");
+        assert_eq!(receive(&fragments), (vec![], FinalInput::Invalid, 0), "{fragments:?}");
     }
 }
 
@@ -400,20 +400,20 @@ fn an_object_in_a_string_is_unwrapped_once() {
 fn a_mark_before_the_input_is_no_part_of_it() {
     let (text, object) = (" [ARGS]{\"city\":\"[ARGS]\"}", r#"{"city":"[ARGS]"}"#);
     let input = |fragments: &[&str]| receive(fragments).1;
-    assert_eq!(input(&[text]), Input::Object(object.to_owned()));
-    assert_eq!(input(&text.split("").collect::<Vec<_>>()), Input::Object(object.to_owned()));
+    assert_eq!(input(&[text]), FinalInput::Object(object.to_owned()));
+    assert_eq!(input(&text.split("").collect::<Vec<_>>()), FinalInput::Object(object.to_owned()));
     for at in 1..text.len() {
         let (left, right) = text.split_at(at);
-        assert_eq!(input(&[left, right]), Input::Object(object.to_owned()), "cut at {at}");
+        assert_eq!(input(&[left, right]), FinalInput::Object(object.to_owned()), "cut at {at}");
     }
-    assert_eq!(input(&["[ARGS]"]), Input::Object("{}".to_owned()));
-    assert_eq!(input(&["[ARG", "{}"]), Input::Invalid);
+    assert_eq!(input(&["[ARGS]"]), FinalInput::Object("{}".to_owned()));
+    assert_eq!(input(&["[ARG", "{}"]), FinalInput::Invalid);
 }
 
 #[test]
 fn what_is_not_json_after_a_good_start_is_sent_as_it_came() {
     let (sent, end, _) = receive(&["{\"a\":", "'x'", "}"]);
-    assert_eq!((sent.concat().as_str(), end), ("{\"a\":'x'}", Input::Invalid));
+    assert_eq!((sent.concat().as_str(), end), ("{\"a\":'x'}", FinalInput::Invalid));
 }
 
 #[test]
@@ -423,7 +423,7 @@ fn an_input_that_broke_off_is_cut_off_only_by_the_length_limit() {
         let mut raw = Vec::new();
         json::escape(&mut raw, text);
         input.receive(std::str::from_utf8(&raw).unwrap(), &mut String::new());
-        assert_eq!(input.finish(true) == Input::CutOff, cut, "{text}");
+        assert_eq!(input.finish(true) == FinalInput::CutOff, cut, "{text}");
     }
 }
 
@@ -438,7 +438,7 @@ fn a_pair_of_escapes_may_be_cut() {
     let mut input = ToolInput::default();
     input.receive(r#"{\"s\":\"\\ud83c"#, scratch);
     input.receive(r#"\\udf89\"}"#, scratch);
-    assert_eq!(input.finish(false), Input::Object("{\"s\":\"\\ud83c\\udf89\"}".to_owned()));
+    assert_eq!(input.finish(false), FinalInput::Object("{\"s\":\"\\ud83c\\udf89\"}".to_owned()));
 }
 
 #[test]
@@ -447,5 +447,5 @@ fn the_text_of_a_custom_tool_becomes_a_member() {
     input.set_custom();
     input.receive("{ls", &mut String::new());
     assert_eq!(input.send(), "");
-    assert_eq!(input.finish(false), Input::Object("{\"input\":\"{ls\"}".to_owned()));
+    assert_eq!(input.finish(false), FinalInput::Object("{\"input\":\"{ls\"}".to_owned()));
 }

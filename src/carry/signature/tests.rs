@@ -4,13 +4,13 @@ use super::*;
 use proptest::prelude::*;
 
 fn signature(shown: &str) -> Signature {
-    Signature::of(Field::ReasoningContent, fnv1a64(shown.as_bytes()))
+    Signature::of(SignatureField::ReasoningContent, fnv1a64(shown.as_bytes()))
 }
 
 #[test]
 fn the_bytes_are_those_of_the_format() {
     let text = Signature {
-        field: Field::Parts,
+        field: SignatureField::Parts,
         hash: 0x0102_0304_0506_0708,
         joined: Vec::new(),
         full_text: Some("é".to_owned()),
@@ -128,7 +128,7 @@ proptest! {
         inputs in prop::collection::vec(("[^\0]{0,12}", any::<String>()), 0..4),
     ) {
         let written = Signature {
-            field: Field::ALL[code],
+            field: SignatureField::ALL[code],
             hash: fnv1a64(shown.as_bytes()),
             joined: Vec::new(),
             full_text,

@@ -6,7 +6,7 @@ fn split(text: &str) -> (String, String) {
     let run = |pieces: &mut dyn Iterator<Item = &str>| {
         let mut found = (String::new(), String::new());
         let mut think = InlineThink::new();
-        let mut each = |field: Option<Field>, text: &str| {
+        let mut each = |field: Option<SignatureField>, text: &str| {
             if field.is_some() { found.0.push_str(text) } else { found.1.push_str(text) }
         };
         for piece in pieces {

@@ -111,6 +111,6 @@ fn stop_sequences_count_in_the_text_and_not_in_reasoning() {
         RequestContext { limits: limits(stop_sequences), profile, ..RequestContext::default() };
     assert_eq!(
         run(&context, "<think>aXb</think>cXd"),
-        [Piece::Thinking(Field::Inline, "aXb".to_owned()), text("c"), Piece::Stop(0)]
+        [Piece::Thinking(SignatureField::Inline, "aXb".to_owned()), text("c"), Piece::Stop(0)]
     );
 }

@@ -19,14 +19,14 @@ pub(super) enum Values<'a> {
 }
 
 /// Member of a JSON Schema object: keyword and value.
-pub(super) struct Member<'a> {
+pub(super) struct KeywordMember<'a> {
     pub(super) key: Str<'a>,
     /// Keyword of the member, without JSON escapes.
     pub(super) keyword: Cow<'a, str>,
     pub(super) value: &'a str,
 }
 
-impl Member<'_> {
+impl KeywordMember<'_> {
     pub(super) fn kind(&self) -> ValueKind {
         kind_of(self.value)
     }
@@ -34,7 +34,7 @@ impl Member<'_> {
 
 /// Facts about one JSON Schema on which the rewriting of its members depends.
 #[derive(Default)]
-pub(super) struct Facts<'a> {
+pub(super) struct SchemaFacts<'a> {
     /// JSON text of the schema, unchanged.
     pub(super) schema: &'a str,
     pub(super) typed: bool,
@@ -90,7 +90,7 @@ pub(super) struct Facts<'a> {
     pub(super) format: Option<Str<'a>>,
 }
 
-impl<'a> Facts<'a> {
+impl<'a> SchemaFacts<'a> {
     /// Collects the facts about a schema. A value that is not an object yields no facts.
     pub(super) fn of(schema: &'a str) -> Self {
         if !schema.starts_with('{') {
@@ -105,12 +105,16 @@ impl<'a> Facts<'a> {
 
     /// Returns the members of the schema, unchanged. The text is read again on each call, because a
     /// list of members would need many times the memory.
-    pub(super) fn members(&self) -> impl Iterator<Item = Member<'a>> + use<'a> {
-        json::members(self.schema).map(|(key, value)| Member { key, keyword: key.decode(), value })
+    pub(super) fn members(&self) -> impl Iterator<Item = KeywordMember<'a>> + use<'a> {
+        json::members(self.schema).map(|(key, value)| KeywordMember {
+            key,
+            keyword: key.decode(),
+            value,
+        })
     }
 
     /// Records the facts that a member of the schema states.
-    fn take(&mut self, member: &Member<'a>) {
+    fn take(&mut self, member: &KeywordMember<'a>) {
         let (value, kind) = (member.value, member.kind());
         let given = kind != ValueKind::Null;
         match (member.keyword.as_ref(), kind) {
@@ -161,7 +165,7 @@ impl<'a> Facts<'a> {
     }
 
     /// Returns the members that are copied in their original order, in every dialect.
-    pub(super) fn members_in_place(&self) -> impl Iterator<Item = Member<'a>> {
+    pub(super) fn members_in_place(&self) -> impl Iterator<Item = KeywordMember<'a>> {
         self.members().filter(|member| {
             let is_second =
                 member.keyword == "items" && self.prefix_items && member.kind() == ValueKind::Array;

@@ -3,7 +3,7 @@
 //! `items`, a boolean in place of a schema, and a pattern that not every engine supports. Mistral
 //! refuses a few more keywords.
 
-use super::facts::{Facts, Member};
+use super::facts::{KeywordMember, SchemaFacts};
 use super::merged::{self, Which};
 use super::walk::Dialect;
 use crate::json::Writer;
@@ -18,12 +18,17 @@ pub(super) struct Full {
 impl Dialect for Full {
     fn object(&mut self, schema: &str, json: &mut Writer<'_>, root: bool) {
         let keeps_root = self.has_paths;
-        object(self, Facts::of(schema), keeps_root, json, root, &mut Self::member_of);
+        object(self, SchemaFacts::of(schema), keeps_root, json, root, &mut Self::member_of);
     }
 }
 
 impl Full {
-    fn member_of(&mut self, member: &Member<'_>, _: &Facts<'_>, json: &mut Writer<'_>) {
+    fn member_of(
+        &mut self,
+        member: &KeywordMember<'_>,
+        _: &SchemaFacts<'_>,
+        json: &mut Writer<'_>,
+    ) {
         self.member(member, json);
     }
 }
@@ -33,7 +38,7 @@ pub(super) struct Mistral;
 
 impl Dialect for Mistral {
     fn object(&mut self, schema: &str, json: &mut Writer<'_>, root: bool) {
-        let facts = Facts::of(schema);
+        let facts = SchemaFacts::of(schema);
         json.begin_object();
         if root && !facts.typed {
             json.kind("object");
@@ -58,13 +63,13 @@ impl Dialect for Mistral {
 
 /// Function by which a dialect writes one member of a schema.
 pub(super) type WriteMember<'w, D> =
-    &'w mut dyn FnMut(&mut D, &Member<'_>, &Facts<'_>, &mut Writer<'_>);
+    &'w mut dyn FnMut(&mut D, &KeywordMember<'_>, &SchemaFacts<'_>, &mut Writer<'_>);
 
 /// Writes a schema object, its members in their original order, and adds missing members. A choice
 /// in the root is replaced by the properties of all branches, unless the choice must be kept.
 pub(super) fn object<D: Dialect>(
     dialect: &mut D,
-    mut facts: Facts<'_>,
+    mut facts: SchemaFacts<'_>,
     keeps_root: bool,
     json: &mut Writer<'_>,
     root: bool,

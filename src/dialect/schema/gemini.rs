@@ -17,7 +17,7 @@
 //! | empty `properties` | left out; without parameters, the whole schema is left out |
 //! | an unknown keyword | left out: the client validates inputs itself |
 
-use super::facts::{Facts, Member, Values};
+use super::facts::{KeywordMember, SchemaFacts, Values};
 use super::merged::{self, Branches, Which, branches};
 use super::walk::Dialect;
 use crate::json::{self, Str, ValueKind, Writer};
@@ -35,7 +35,7 @@ struct Around<'a> {
 impl<'a> Around<'a> {
     /// Adds the description, type and nullability of a schema that is only a choice, for each of
     /// its branches.
-    fn with(mut self, facts: &Facts<'a>, has_null: bool) -> Self {
+    fn with(mut self, facts: &SchemaFacts<'a>, has_null: bool) -> Self {
         self.descriptions.extend(facts.description);
         self.nullable |= facts.nullable || has_null;
         self.kind = facts.sole_type.or(self.kind);
@@ -47,7 +47,7 @@ pub(super) struct Gemini;
 
 impl Dialect for Gemini {
     fn object(&mut self, schema: &str, json: &mut Writer<'_>, root: bool) {
-        self.within(Facts::of(schema), Around::default(), json, root);
+        self.within(SchemaFacts::of(schema), Around::default(), json, root);
     }
 }
 
@@ -55,7 +55,7 @@ impl Gemini {
     /// Writes a schema together with the properties inherited from the enclosing choices.
     fn within<'a>(
         &mut self,
-        mut facts: Facts<'a>,
+        mut facts: SchemaFacts<'a>,
         around: Around<'a>,
         json: &mut Writer<'_>,
         root: bool,
@@ -124,7 +124,7 @@ impl Gemini {
             if at == described {
                 here.descriptions = std::mem::take(&mut around.descriptions);
             }
-            self.within(Facts::of(schema), here, json, false);
+            self.within(SchemaFacts::of(schema), here, json, false);
         }
         if several {
             json.end_array().end_object();
@@ -133,8 +133,8 @@ impl Gemini {
 
     fn member_of(
         &mut self,
-        member: &Member<'_>,
-        facts: &Facts<'_>,
+        member: &KeywordMember<'_>,
+        facts: &SchemaFacts<'_>,
         json: &mut Writer<'_>,
         root: bool,
     ) {
@@ -193,7 +193,7 @@ fn texts<'a>(key: &'static str, texts: impl IntoIterator<Item = Str<'a>>, json: 
 }
 
 /// Writes the facts for which Gemini uses a keyword other than the client's.
-fn finish(json: &mut Writer<'_>, facts: &Facts<'_>) {
+fn finish(json: &mut Writer<'_>, facts: &SchemaFacts<'_>) {
     if !facts.refers {
         if facts.values == Values::Strings {
             json.kind("string");
@@ -211,7 +211,7 @@ fn finish(json: &mut Writer<'_>, facts: &Facts<'_>) {
 }
 
 /// Writes the description, with the constraints that Gemini has no keyword for.
-fn describe(json: &mut Writer<'_>, facts: &Facts<'_>) {
+fn describe(json: &mut Writer<'_>, facts: &SchemaFacts<'_>) {
     let noted = facts.has_note() && !facts.refers;
     if facts.is_described() || noted {
         json.key("description").string(|out| {
@@ -230,7 +230,7 @@ fn describe(json: &mut Writer<'_>, facts: &Facts<'_>) {
 
 /// Writes a schema with several types as an `anyOf` with one type per branch. Every other keyword
 /// except the description is dropped.
-fn several_types(json: &mut Writer<'_>, facts: &Facts<'_>) {
+fn several_types(json: &mut Writer<'_>, facts: &SchemaFacts<'_>) {
     let types = json::member(facts.schema, "type").unwrap_or("[]");
     let names = json::elements(types).filter_map(json::string);
     let mut is_first = true;

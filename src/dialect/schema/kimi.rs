@@ -26,7 +26,7 @@ mod tree;
 mod types;
 mod values;
 
-use super::facts::Facts;
+use super::facts::SchemaFacts;
 use super::merged::{self, Which};
 use super::references::{Definitions, name_of};
 use super::walk::Dialect;
@@ -141,7 +141,7 @@ impl Dialect for Flavour<'_> {
     /// in a branch of `anyOf` always.
     fn subschema(&mut self, keyword: &str, schema: &str, json: &mut Writer<'_>) {
         let takes_references = matches!(keyword, "items" | "additionalProperties");
-        let refers = Facts::of(schema).reference.and_then(|it| self.reference(it));
+        let refers = SchemaFacts::of(schema).reference.and_then(|it| self.reference(it));
         if refers.is_none() || takes_references {
             return self.schema(schema, json);
         }
@@ -184,7 +184,7 @@ impl Flavour<'_> {
             json.raw("{}");
             return;
         }
-        let facts = Facts::of(schema);
+        let facts = SchemaFacts::of(schema);
         let function = place == SchemaPosition::Function;
         let reference = facts.reference.filter(|_| !function).and_then(|it| self.reference(it));
         if let Some(reference) = reference {
@@ -217,7 +217,7 @@ impl Flavour<'_> {
     fn choice(
         &mut self,
         branches: &str,
-        facts: &Facts<'_>,
+        facts: &SchemaFacts<'_>,
         json: &mut Writer<'_>,
         place: SchemaPosition,
     ) {
@@ -230,7 +230,7 @@ impl Flavour<'_> {
     /// Writes a schema that has a single keyword apart from a title and a description.
     fn noted(
         &mut self,
-        facts: &Facts<'_>,
+        facts: &SchemaFacts<'_>,
         json: &mut Writer<'_>,
         place: SchemaPosition,
         write: impl FnOnce(&mut Self, &mut Writer<'_>),
@@ -263,7 +263,12 @@ impl Flavour<'_> {
     }
 
     /// Writes a schema that is neither a reference nor a choice.
-    fn write_object(&mut self, facts: &Facts<'_>, json: &mut Writer<'_>, place: SchemaPosition) {
+    fn write_object(
+        &mut self,
+        facts: &SchemaFacts<'_>,
+        json: &mut Writer<'_>,
+        place: SchemaPosition,
+    ) {
         let function = place == SchemaPosition::Function;
         let is_loosened = self.is_loosened(place);
         if is_loosened && !(function || facts.typed || facts.properties) {
@@ -366,21 +371,21 @@ impl Flavour<'_> {
 }
 
 /// Returns true if the schema is written as a choice (`anyOf`).
-fn chooses(facts: &Facts<'_>) -> bool {
+fn chooses(facts: &SchemaFacts<'_>) -> bool {
     let branches: Vec<&str> = json::elements(facts.any_of).take(BRANCHES_MAX + 1).collect();
     !(branches.is_empty() || branches.len() > BRANCHES_MAX || facts.properties)
         && facts.are_whole(&branches)
 }
 
 /// Returns true if the schema has a choice or a `$ref` at a position where Kimi refuses them.
-fn merges(facts: &Facts<'_>, root: bool) -> bool {
+fn merges(facts: &SchemaFacts<'_>, root: bool) -> bool {
     let chooses = !facts.any_of.is_empty() && facts.properties;
     root && (facts.has_branches() || facts.reference.is_some()) || chooses
 }
 
 /// Writes `type`. For a number that may be `null`, `null` comes first: otherwise Kimi refuses a
 /// `null` in the `enum`.
-fn json_type(value: &str, facts: &Facts<'_>, json: &mut Writer<'_>) {
+fn json_type(value: &str, facts: &SchemaFacts<'_>, json: &mut Writer<'_>) {
     let is_number = |name: Str<'_>| name == "integer" || name == "number";
     match facts.sole_type.filter(|name| value.starts_with('[') && is_number(*name)) {
         Some(name) if facts.enumerated && words::has(value, "\"null\"") => {

@@ -2,7 +2,7 @@
 //! keyword fails the whole request. Unsupported keywords are left out, because the client validates
 //! inputs itself.
 
-use super::facts::{Facts, Member, is_path};
+use super::facts::{KeywordMember, SchemaFacts, is_path};
 use super::merged::{self, Which};
 use super::walk::Dialect;
 use crate::json::{self, ValueKind, Writer};
@@ -27,7 +27,7 @@ impl Dialect for LlamaCpp {
     }
 
     fn object(&mut self, schema: &str, json: &mut Writer<'_>, root: bool) {
-        let mut facts = Facts::of(schema);
+        let mut facts = SchemaFacts::of(schema);
         // llama.cpp makes its grammar of the choice alone, or of the properties alone.
         let is_hidden = facts.properties || root && !facts.all_of.is_empty();
         let merges = is_hidden && facts.reference.is_none() && !self.has_paths;
@@ -63,7 +63,7 @@ impl Dialect for LlamaCpp {
 /// `$`, and without `\d` or groups that look around. Lengths are bounded: Claude Code's `Workflow`
 /// has a string of at most 524,288 characters. A reference must be a path. A boolean in `items`
 /// hides `prefixItems`.
-fn refuses(member: &Member<'_>) -> bool {
+fn refuses(member: &KeywordMember<'_>) -> bool {
     match (member.keyword.as_ref(), member.kind()) {
         ("pattern", ValueKind::String) | ("items", ValueKind::Bool) => true,
         ("$ref", ValueKind::String) => json::string(member.value).is_some_and(|it| !is_path(it)),

@@ -51,7 +51,7 @@ pub(super) fn mended(schema: Cow<'_, str>, found: Found) -> (Cow<'_, str>, Found
     // References that count branches would lead elsewhere if a branch were left out.
     let counts = words::has_any(&schema, &["/anyOf/", "/oneOf/"]);
     let drops = !counts && words::has_any(&schema, &["\"not\"", "false", "\"enum\""]);
-    let mended = written(|json| Mender { drops }.schema(&schema, json));
+    let mended = written(|json| SchemaMender { drops }.schema(&schema, json));
     (mended.into(), Found { is_refused: true, is_faulty: false, is_complete: false })
 }
 
@@ -112,12 +112,12 @@ fn is_no_branch_in(schema: &str, left: u32) -> bool {
 }
 
 /// Writer of schemas without faults.
-struct Mender {
+struct SchemaMender {
     /// True if schemas that allow no value may be left out, and the text may contain such schemas.
     drops: bool,
 }
 
-impl Mender {
+impl SchemaMender {
     fn schema(&self, schema: &str, json: &mut Writer<'_>) {
         if !schema.starts_with('{') {
             json.raw(if schema.starts_with(['t', 'f']) { schema } else { "{}" });

@@ -1,7 +1,7 @@
 //! Merging of several schemas into one with the properties of all, for upstreams that refuse a
 //! choice of schemas at some positions. The client validates inputs itself.
 
-use super::facts::{Facts, is_merged};
+use super::facts::{SchemaFacts, is_merged};
 use super::references::Definitions;
 use crate::json::{self, Str, Writer};
 use crate::json_schema::written;
@@ -67,7 +67,7 @@ pub(super) struct Merged<'a> {
 
 /// Merges a schema with its branches; `None` if that is impossible or yields no properties. In a
 /// root, the definition that a `$ref` leads to counts as a branch.
-pub(super) fn parts<'a>(facts: &Facts<'a>, which: Which, root: bool) -> Option<Merged<'a>> {
+pub(super) fn parts<'a>(facts: &SchemaFacts<'a>, which: Which, root: bool) -> Option<Merged<'a>> {
     let refers = root && facts.reference.is_some();
     if !(facts.object || root) || !(facts.has_branches() || refers) {
         return None;
@@ -157,7 +157,7 @@ struct Branched<'a> {
 impl<'a> Branched<'a> {
     /// Adds the properties of an object's branches, and returns the names that the object and its
     /// branches require.
-    fn object(&mut self, facts: &Facts<'a>, depth: u32) -> NameSet<'a> {
+    fn object(&mut self, facts: &SchemaFacts<'a>, depth: u32) -> NameSet<'a> {
         let mut required = NameSet::default();
         add_names(facts.required, &mut required);
         for schema in branches(facts.all_of).schemas {
@@ -188,7 +188,7 @@ impl<'a> Branched<'a> {
     /// Returns the required names of a branch; `None` if the branch is not an object, so that no
     /// name is certainly required.
     fn branch(&mut self, schema: &'a str, depth: u32) -> Option<NameSet<'a>> {
-        let facts = Facts::of(schema);
+        let facts = SchemaFacts::of(schema);
         if let Some(reference) = facts.reference.filter(|_| is_reference_alone(schema)) {
             return self.referred(reference, depth);
         }

@@ -11,7 +11,7 @@
 //! | `$ref` and lists of schemas in the root | the properties of all these schemas |
 //! | `$defs`, `definitions` | left out: nothing refers to them |
 
-use super::facts::{Facts, Member};
+use super::facts::{KeywordMember, SchemaFacts};
 use super::full;
 use super::references::{self, Definitions};
 use super::walk::Dialect;
@@ -57,7 +57,7 @@ impl<'s> Ollama<'s> {
 
 impl Dialect for Ollama<'_> {
     fn object(&mut self, schema: &str, json: &mut Writer<'_>, root: bool) {
-        let facts = Facts::of(schema);
+        let facts = SchemaFacts::of(schema);
         if root || !self.replaced(&facts, json) {
             full::object(self, facts, self.has_paths, json, root, &mut Self::member_of);
         }
@@ -67,7 +67,7 @@ impl Dialect for Ollama<'_> {
 impl Ollama<'_> {
     /// Writes the schema that replaces this one (such as the target of a `$ref`), with this
     /// schema's description. Returns false if the schema is not replaced.
-    fn replaced(&mut self, facts: &Facts<'_>, json: &mut Writer<'_>) -> bool {
+    fn replaced(&mut self, facts: &SchemaFacts<'_>, json: &mut Writer<'_>) -> bool {
         if facts.properties {
             return false;
         }
@@ -127,7 +127,12 @@ impl Ollama<'_> {
     }
 
     /// Writes a member of a schema that is not replaced.
-    fn member_of(&mut self, member: &Member<'_>, facts: &Facts<'_>, json: &mut Writer<'_>) {
+    fn member_of(
+        &mut self,
+        member: &KeywordMember<'_>,
+        facts: &SchemaFacts<'_>,
+        json: &mut Writer<'_>,
+    ) {
         match (member.keyword.as_ref(), member.kind()) {
             ("$defs" | "definitions", ValueKind::Object) => {}
             ("oneOf", ValueKind::Array) if facts.any_of.is_empty() => {

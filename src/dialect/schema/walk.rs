@@ -3,7 +3,7 @@
 //!
 //! The recursion is as deep as the schema is nested, which was bounded when the request was read.
 
-use super::facts::{Facts, Member};
+use super::facts::{KeywordMember, SchemaFacts};
 use super::merged::Merged;
 use crate::json::{self, Str, ValueKind, Writer};
 use crate::json_schema::{Holds, PATTERN_PROPERTIES, holds, is_unportable, kind_of, may_be_bool};
@@ -35,8 +35,8 @@ pub(super) trait Dialect {
     }
 
     /// Writes a member of a schema without changing its keyword.
-    fn member(&mut self, member: &Member<'_>, json: &mut Writer<'_>) {
-        let Member { key, keyword, value } = member;
+    fn member(&mut self, member: &KeywordMember<'_>, json: &mut Writer<'_>) {
+        let KeywordMember { key, keyword, value } = member;
         match (holds(keyword), member.kind()) {
             // As an object, `false` would say the opposite.
             (Holds::Schema, ValueKind::Bool) if keyword == "not" => {}
@@ -88,7 +88,7 @@ pub(super) trait Dialect {
     /// empty object in a root.
     fn missing_properties(
         &mut self,
-        facts: &Facts<'_>,
+        facts: &SchemaFacts<'_>,
         merged: Option<Merged<'_>>,
         json: &mut Writer<'_>,
         root: bool,

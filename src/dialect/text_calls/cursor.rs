@@ -11,7 +11,7 @@ use crate::text::words;
 use super::Piece;
 
 /// Function that returns the tool that a model means by a name.
-pub(super) type Tools<'t> = &'t dyn Fn(&str) -> Option<&'t Tool>;
+pub(super) type FindTool<'t> = &'t dyn Fn(&str) -> Option<&'t Tool>;
 
 /// Position of a text within the answer: whether it starts and ends the answer.
 #[derive(Clone, Copy, Default)]
@@ -23,10 +23,10 @@ pub(super) struct Extent {
 }
 
 /// Tags around a section of calls: pairs of start and end.
-pub(super) type Around = &'static [(&'static str, &'static str)];
+pub(super) type SectionTags = &'static [(&'static str, &'static str)];
 
 /// Function that reads one call, from behind its start tag to its end.
-pub(super) type Call = fn(&mut Cursor<'_>, Tools<'_>) -> Option<Piece>;
+pub(super) type ReadCall = fn(&mut Cursor<'_>, FindTool<'_>) -> Option<Piece>;
 
 /// Remaining text of a parser. White space between tokens is ignored.
 pub(super) struct Cursor<'a> {
@@ -99,11 +99,11 @@ impl<'a> Cursor<'a> {
     /// contain a call.
     pub(super) fn sections(
         &mut self,
-        around: Around,
+        around: SectionTags,
         start: &str,
-        tools: Tools<'_>,
+        tools: FindTool<'_>,
         calls: &mut Vec<Piece>,
-        call: Call,
+        call: ReadCall,
     ) -> Option<()> {
         loop {
             let section = around.iter().position(|(start, _)| self.eat(start));

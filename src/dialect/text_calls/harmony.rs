@@ -1,8 +1,8 @@
 //! Parser for Harmony, the output format of gpt-oss: messages in channels.
 
 use super::Piece;
-use super::cursor::{Cursor, Tools};
-use crate::carry::signature::Field;
+use super::cursor::{Cursor, FindTool};
+use crate::carry::signature::SignatureField;
 use crate::text::words;
 
 const MESSAGE: &str = "<|message|>";
@@ -26,7 +26,7 @@ const TRIES_MAX: u8 = 8;
 // Long: one loop over the channels, a branch for each of their marks.
 pub(super) fn read(
     cursor: &mut Cursor<'_>,
-    tools: Tools<'_>,
+    tools: FindTool<'_>,
     pieces: &mut Vec<Piece>,
 ) -> Option<()> {
     if !words::has(cursor.rest, MESSAGE) {
@@ -90,7 +90,7 @@ pub(super) fn read(
         say(
             pieces,
             match is_analysis && !is_call {
-                true => Piece::Thinking(Field::ReasoningContent, body),
+                true => Piece::Thinking(SignatureField::ReasoningContent, body),
                 false => Piece::Text(body),
             },
         );

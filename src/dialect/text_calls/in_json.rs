@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 
 use super::Piece;
-use super::cursor::{Cursor, Extent, Tools};
+use super::cursor::{Cursor, Extent, FindTool};
 use crate::json::{self, Reader};
 use crate::json_schema::input::property;
 
 /// Reads Hermes' form: `<tool_call>{"name": …, "arguments": …}</tool_call>`.
-pub(super) fn hermes(cursor: &mut Cursor<'_>, tools: Tools<'_>) -> Option<Piece> {
+pub(super) fn hermes(cursor: &mut Cursor<'_>, tools: FindTool<'_>) -> Option<Piece> {
     let call = named(&cursor.object()?, tools, true)?;
     cursor.end("<tool_call>", "</tool_call>")?;
     Some(call)
@@ -17,7 +17,7 @@ pub(super) fn hermes(cursor: &mut Cursor<'_>, tools: Tools<'_>) -> Option<Piece>
 /// Reads Kimi's form:
 /// `<|tool_call_begin|>functions.NAME:N<|tool_call_argument_begin|>{…}<|tool_call_end|>`, in a
 /// section.
-pub(super) fn kimi(cursor: &mut Cursor<'_>, tools: Tools<'_>) -> Option<Piece> {
+pub(super) fn kimi(cursor: &mut Cursor<'_>, tools: FindTool<'_>) -> Option<Piece> {
     let id = cursor.until("<|tool_call_argument_begin|>")?.trim();
     let input = match cursor.rest.trim_start().starts_with("<|tool_call_end|>") {
         true => "{}".to_owned(),
@@ -30,7 +30,7 @@ pub(super) fn kimi(cursor: &mut Cursor<'_>, tools: Tools<'_>) -> Option<Piece> {
 
 /// Reads DeepSeek's form up to V3.1: `<｜tool▁call▁begin｜>NAME<｜tool▁sep｜>{…}<｜tool▁call▁end｜>`.
 /// Older models put the input into a code fence.
-pub(super) fn deepseek(cursor: &mut Cursor<'_>, tools: Tools<'_>) -> Option<Piece> {
+pub(super) fn deepseek(cursor: &mut Cursor<'_>, tools: FindTool<'_>) -> Option<Piece> {
     let mut name = cursor.until("<｜tool▁sep｜>")?.trim();
     let is_fenced = name == "function" && !cursor.rest.trim_start().starts_with('{');
     if is_fenced {
@@ -49,7 +49,7 @@ pub(super) fn deepseek(cursor: &mut Cursor<'_>, tools: Tools<'_>) -> Option<Piec
 /// `[TOOL_CALLS]NAME[ARGS]{…}`.
 pub(super) fn mistral(
     cursor: &mut Cursor<'_>,
-    tools: Tools<'_>,
+    tools: FindTool<'_>,
     calls: &mut Vec<Piece>,
 ) -> Option<()> {
     while cursor.eat("[TOOL_CALLS]") {
@@ -85,7 +85,7 @@ pub(super) fn mistral(
 /// separated by semicolons or form a list.
 pub(super) fn llama(
     cursor: &mut Cursor<'_>,
-    tools: Tools<'_>,
+    tools: FindTool<'_>,
     calls: &mut Vec<Piece>,
 ) -> Option<()> {
     let is_bare = !cursor.eat("<|python_tag|>");
@@ -105,7 +105,7 @@ pub(super) fn llama(
 ///
 /// JSON without a tag is often an ordinary answer that contains a name. It counts as a call only if
 /// it has an input that is no schema, since a schema would make it the definition of the tool.
-fn named(object: &str, tools: Tools<'_>, is_tagged: bool) -> Option<Piece> {
+fn named(object: &str, tools: FindTool<'_>, is_tagged: bool) -> Option<Piece> {
     let (mut tool, mut id, mut input) = (None, None, None);
     let mut reader = Reader::of(object);
     reader.begin_object().ok()?;

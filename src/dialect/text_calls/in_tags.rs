@@ -5,10 +5,10 @@
 //! doubt, the text is no call.
 
 use super::Piece;
-use super::cursor::{Around, Cursor, Tools};
+use super::cursor::{Cursor, FindTool, SectionTags};
 use super::schema::{allows, has_parameter};
 use crate::json::{self, Reader, ValueKind, Writer};
-use crate::json_schema::input::{Budget, has_required, property};
+use crate::json_schema::input::{ValidationBudget, has_required, property};
 use crate::model::request_context::Tool;
 use crate::text::names::NameSet;
 use crate::text::words;
@@ -115,7 +115,7 @@ const DSML: Tags = Tags { layout: |value| value, ..CLAUDE };
 
 /// Reads Qwen's form:
 /// `<tool_call><function=NAME><parameter=KEY>VALUE</parameter></function></tool_call>`.
-pub(super) fn qwen(cursor: &mut Cursor<'_>, tools: Tools<'_>) -> Option<Piece> {
+pub(super) fn qwen(cursor: &mut Cursor<'_>, tools: FindTool<'_>) -> Option<Piece> {
     // Values are not quoted, so the end of a cut-off call may be an example within a value.
     if cursor.extent.is_cut_off {
         return None;
@@ -130,7 +130,7 @@ pub(super) fn qwen(cursor: &mut Cursor<'_>, tools: Tools<'_>) -> Option<Piece> {
 
 /// Reads GLM's form:
 /// `<tool_call>NAME<arg_key>KEY</arg_key><arg_value>VALUE</arg_value></tool_call>`.
-pub(super) fn glm(cursor: &mut Cursor<'_>, tools: Tools<'_>) -> Option<Piece> {
+pub(super) fn glm(cursor: &mut Cursor<'_>, tools: FindTool<'_>) -> Option<Piece> {
     let end = cursor.rest.find(['<', '\n'])?;
     let tool = tools(cursor.take(end).trim())?;
     let input = cursor.input(&GLM, tool)?;
@@ -139,7 +139,7 @@ pub(super) fn glm(cursor: &mut Cursor<'_>, tools: Tools<'_>) -> Option<Piece> {
     }
     if !cursor.eat(GLM.call_end) {
         // Without the end tag, more parameters could follow, or more of the name if there are none.
-        let is_whole = has_required(schema(tool), &input, &mut Budget::default());
+        let is_whole = has_required(schema(tool), &input, &mut ValidationBudget::default());
         if input == "{}" || !is_whole {
             return None;
         }
@@ -149,7 +149,7 @@ pub(super) fn glm(cursor: &mut Cursor<'_>, tools: Tools<'_>) -> Option<Piece> {
 }
 
 /// Start and end tags of sections of calls in Claude's form.
-const SECTIONS: Around = &[
+const SECTIONS: SectionTags = &[
     ("<minimax:tool_call>", "</minimax:tool_call>"),
     ("<tool_calls>", "</tool_calls>"),
     ("<function_calls>", "</function_calls>"),
@@ -162,7 +162,7 @@ const SECTIONS: Around = &[
 /// a section such as `<minimax:tool_call>`.
 pub(super) fn claude(
     cursor: &mut Cursor<'_>,
-    tools: Tools<'_>,
+    tools: FindTool<'_>,
     calls: &mut Vec<Piece>,
 ) -> Option<()> {
     cursor.sections(SECTIONS, CLAUDE.call, tools, calls, |cursor, tools| {
@@ -185,7 +185,7 @@ pub(super) fn claude(
 /// `string="true"` or `"false"`.
 pub(super) fn deepseek(
     cursor: &mut Cursor<'_>,
-    tools: Tools<'_>,
+    tools: FindTool<'_>,
     calls: &mut Vec<Piece>,
 ) -> Option<()> {
     cursor.is_marked = true;
@@ -212,7 +212,7 @@ impl<'a> Cursor<'a> {
             *declared == Declared::Nothing && (tags.layout)(value) != *value
         };
         let is_layout = tags.own_lines || members.iter().all(has_layout);
-        let mut input = Object::default();
+        let mut input = InputObject::default();
         for (key, declared, value) in members {
             let value = if is_layout { (tags.layout)(value) } else { value };
             input.member(key, value, declared, schema(tool))?;
@@ -330,12 +330,12 @@ pub(super) fn write_value(
 
 /// JSON object of a call's input that is written member by member.
 #[derive(Default)]
-pub(super) struct Object {
+pub(super) struct InputObject {
     out: Vec<u8>,
     keys: NameSet<'static>,
 }
 
-impl Object {
+impl InputObject {
     /// Writes a member with the value of a parameter. Returns `None` if the object already has this
     /// key.
     fn member(&mut self, key: &str, value: &str, declared: Declared, schema: &str) -> Option<()> {

@@ -2,8 +2,8 @@
 //! states its type.
 
 use super::Piece;
-use super::cursor::{Cursor, Tools};
-use super::in_tags::Object;
+use super::cursor::{Cursor, FindTool};
+use super::in_tags::InputObject;
 use crate::text::words;
 
 const SEP: &str = "<|sep|>";
@@ -12,7 +12,7 @@ const SEP: &str = "<|sep|>";
 /// without a text `<|open|>response<|sep|>…` before them.
 pub(super) fn read(
     cursor: &mut Cursor<'_>,
-    tools: Tools<'_>,
+    tools: FindTool<'_>,
     pieces: &mut Vec<Piece>,
 ) -> Option<()> {
     if let Some(rest) = cursor.rest.strip_prefix("<|open|>response<|sep|>") {
@@ -49,8 +49,8 @@ impl<'a> Cursor<'a> {
     /// Reads arguments such as
     /// `<|open|>argument key="KEY" type="TYPE"<|sep|>VALUE<|close|>argument<|sep|>`. A string is
     /// raw text; any other type is JSON.
-    fn arguments(&mut self) -> Option<Object> {
-        let mut input = Object::default();
+    fn arguments(&mut self) -> Option<InputObject> {
+        let mut input = InputObject::default();
         while self.eat("<|open|>argument key=\"") {
             // A key with `&` has escapes, which are not supported.
             let key = self.until("\"").filter(|key| !key.as_bytes().contains(&b'&'))?;

@@ -4,7 +4,7 @@
 use std::str::Chars;
 
 use super::Piece;
-use super::cursor::{Around, Cursor, Tools};
+use super::cursor::{Cursor, FindTool, SectionTags};
 use crate::json::{self, Reader, Writer};
 use crate::text::json_scan::DEPTH_MAX;
 use crate::text::names::NameSet;
@@ -87,7 +87,7 @@ const GEMMA: Literals = Literals {
 };
 
 /// Reads Gemma's form: `<|tool_call>call:NAME{KEY:<|"|>TEXT<|"|>,KEY:5}<tool_call|>`.
-pub(super) fn gemma(cursor: &mut Cursor<'_>, tools: Tools<'_>) -> Option<Piece> {
+pub(super) fn gemma(cursor: &mut Cursor<'_>, tools: FindTool<'_>) -> Option<Piece> {
     cursor.eat_any(&["call:", ":"]).then_some(())?;
     let tool = tools(cursor.take(cursor.rest.find('{')?).trim())?;
     let mut input = Vec::new();
@@ -116,7 +116,7 @@ impl<'a> Cursor<'a> {
 }
 
 /// Tokens around lists of calls in Python's syntax.
-const AROUND: Around =
+const AROUND: SectionTags =
     &[("<|tool_call_start|>", "<|tool_call_end|>"), ("<|python_start|>", "<|python_end|>")];
 
 /// Index of the tokens of the model LFM2 in [`AROUND`].
@@ -126,7 +126,7 @@ const LFM2: usize = 0;
 /// a call on each line of `<function_calls>`.
 pub(super) fn pythonic(
     cursor: &mut Cursor<'_>,
-    tools: Tools<'_>,
+    tools: FindTool<'_>,
     calls: &mut Vec<Piece>,
 ) -> Option<()> {
     if cursor.eat("<function_calls>") {
@@ -167,7 +167,7 @@ pub(super) fn pythonic(
 }
 
 /// Reads a single call in Python's syntax: `NAME(KEY=VALUE, …)`.
-fn one(cursor: &mut Cursor<'_>, tools: Tools<'_>) -> Option<Piece> {
+fn one(cursor: &mut Cursor<'_>, tools: FindTool<'_>) -> Option<Piece> {
     let tool = tools(cursor.take(cursor.rest.find('(')?).trim())?;
     cursor.expect("(")?;
     let mut input = Vec::new();

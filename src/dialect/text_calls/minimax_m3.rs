@@ -2,8 +2,8 @@
 //! Only text behind the model's mark is a tag.
 
 use super::Piece;
-use super::cursor::{Cursor, Tools};
-use super::in_tags::{Declared, Object, write_value};
+use super::cursor::{Cursor, FindTool};
+use super::in_tags::{Declared, InputObject, write_value};
 use super::schema::allows;
 use crate::json;
 use crate::json_schema::input::property;
@@ -18,7 +18,7 @@ const DEPTH_MAX: u8 = 32;
 /// parameter is an element: `]<]minimax[>[<KEY>VALUE]<]minimax[>[</KEY>`.
 pub(super) fn read(
     cursor: &mut Cursor<'_>,
-    tools: Tools<'_>,
+    tools: FindTool<'_>,
     calls: &mut Vec<Piece>,
 ) -> Option<()> {
     cursor.tag("<tool_call>")?;
@@ -61,7 +61,7 @@ impl<'a> Cursor<'a> {
     /// otherwise as an object.
     fn elements(&mut self, root: &str, schema: &str, depth: u8) -> Option<Option<String>> {
         let depth = depth.checked_sub(1)?;
-        let (mut object, mut list) = (Object::default(), String::new());
+        let (mut object, mut list) = (InputObject::default(), String::new());
         let items = json::member(schema, "items").unwrap_or_default();
         while let Some(name) = self.opened() {
             let is_item = name == "item" && property(schema, name).is_none();

@@ -4,7 +4,7 @@
 //! ended it and LFM2's remark; otherwise no call is read. Harmony also contains the model's
 //! reasoning and text, with or without calls.
 
-use super::cursor::{Around, Call, Cursor, Extent, Tools};
+use super::cursor::{Cursor, Extent, FindTool, ReadCall, SectionTags};
 use super::{Piece, harmony, in_json, in_tags, kimi_k3, literals, minimax_m3};
 use crate::model::request_context::NAME_BYTES_MAX;
 use crate::profile::TextToolCalls;
@@ -34,32 +34,33 @@ pub(super) struct Syntax {
     reads_answer: bool,
     /// Forms of markup in this syntax, each with its beginning. The first form whose beginning
     /// matches is parsed.
-    forms: &'static [(&'static str, Form)],
+    forms: &'static [(&'static str, MarkupParser)],
 }
 
 /// Parser for one form of markup.
 #[derive(Debug)]
-enum Form {
+enum MarkupParser {
     /// Markup whose calls each begin with `start`, in sections delimited by the tags of `around`.
-    Calls { around: Around, start: &'static str, call: Call },
+    Calls { around: SectionTags, start: &'static str, call: ReadCall },
     /// Markup that a function of its own parses.
-    Other(fn(&mut Cursor<'_>, Tools<'_>, &mut Vec<Piece>) -> Option<()>),
+    Other(fn(&mut Cursor<'_>, FindTool<'_>, &mut Vec<Piece>) -> Option<()>),
 }
 
-const fn calls(around: Around, start: &'static str, call: Call) -> Form {
-    Form::Calls { around, start, call }
+const fn calls(around: SectionTags, start: &'static str, call: ReadCall) -> MarkupParser {
+    MarkupParser::Calls { around, start, call }
 }
 
 /// Start and end tags of sections in Qwen's and Seed's syntax, which differ only in the tag's name.
-const QWEN: Around = &[("<tool_call>", "</tool_call>"), ("<seed:tool_call>", "</seed:tool_call>")];
+const QWEN: SectionTags =
+    &[("<tool_call>", "</tool_call>"), ("<seed:tool_call>", "</seed:tool_call>")];
 
 /// Start and end tags of sections in Kimi's syntax. vLLM accepts both spellings.
-const KIMI: Around = &[
+const KIMI: SectionTags = &[
     ("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"),
     ("<|tool_call_section_begin|>", "<|tool_call_section_end|>"),
 ];
 
-const DEEPSEEK: Around = &[("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>")];
+const DEEPSEEK: SectionTags = &[("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>")];
 
 /// Base row of the table of syntaxes, without any forms.
 const NONE: Syntax = Syntax {
@@ -95,7 +96,7 @@ static SYNTAXES: [Syntax; 11] = [
     Syntax {
         name: TextToolCalls::Mistral,
         tokens: &["[TOOL_CALLS]"],
-        forms: &[("", Form::Other(in_json::mistral))],
+        forms: &[("", MarkupParser::Other(in_json::mistral))],
         ..NONE
     },
     Syntax {
@@ -108,7 +109,7 @@ static SYNTAXES: [Syntax; 11] = [
             "<|open|>response<|sep|>",
         ],
         forms: &[
-            ("<|open|>", Form::Other(kimi_k3::read)),
+            ("<|open|>", MarkupParser::Other(kimi_k3::read)),
             ("", calls(KIMI, "<|tool_call_begin|>", in_json::kimi)),
         ],
         ..NONE
@@ -125,7 +126,7 @@ static SYNTAXES: [Syntax; 11] = [
         line_starts: &["{", "[", "<|python_tag|>"],
         begins_answer: true,
         list_is_call: |list| (!list.is_empty()).then(|| list.starts_with('{')),
-        forms: &[("", Form::Other(in_json::llama))],
+        forms: &[("", MarkupParser::Other(in_json::llama))],
         ..NONE
     },
     Syntax {
@@ -140,8 +141,8 @@ static SYNTAXES: [Syntax; 11] = [
         openers: (&["<minimax:tool_call>", "<function_calls>", "<tool_calls>"], "<invoke"),
         is_in_letters: true,
         forms: &[
-            (minimax_m3::MARK, Form::Other(minimax_m3::read)),
-            ("", Form::Other(in_tags::claude)),
+            (minimax_m3::MARK, MarkupParser::Other(minimax_m3::read)),
+            ("", MarkupParser::Other(in_tags::claude)),
         ],
         ..NONE
     },
@@ -155,7 +156,7 @@ static SYNTAXES: [Syntax; 11] = [
             "<|end|><|start|>assistant",
         ],
         reads_answer: true,
-        forms: &[("", Form::Other(harmony::read))],
+        forms: &[("", MarkupParser::Other(harmony::read))],
         ..NONE
     },
     Syntax {
@@ -172,7 +173,7 @@ static SYNTAXES: [Syntax; 11] = [
         ],
         forms: &[
             ("<｜tool▁call", calls(DEEPSEEK, "<｜tool▁call▁begin｜>", in_json::deepseek)),
-            ("", Form::Other(in_tags::deepseek)),
+            ("", MarkupParser::Other(in_tags::deepseek)),
         ],
         ..NONE
     },
@@ -194,7 +195,7 @@ static SYNTAXES: [Syntax; 11] = [
             let may_be_name = name.len() < NAME_BYTES_MAX && !name.trim_end().contains(is_excluded);
             (!may_be_name || name.len() < list.len()).then_some(may_be_name)
         },
-        forms: &[("", Form::Other(literals::pythonic))],
+        forms: &[("", MarkupParser::Other(literals::pythonic))],
         ..NONE
     },
 ];
@@ -206,17 +207,22 @@ impl Syntax {
     }
 
     /// Parses `text` as calls; `None` if it is anything else.
-    pub(super) fn read(&self, text: &str, extent: Extent, tools: Tools<'_>) -> Option<Vec<Piece>> {
+    pub(super) fn read(
+        &self,
+        text: &str,
+        extent: Extent,
+        tools: FindTool<'_>,
+    ) -> Option<Vec<Piece>> {
         // Some of the stop tokens are part of Harmony's messages, and must not be removed there.
         let text = if self.reads_answer { text } else { without_stop_tokens(text) };
         let mut cursor = Cursor { rest: text, extent, is_marked: false };
         let mut pieces = Vec::new();
         let (_, form) = self.forms.iter().find(|(start, _)| text.starts_with(start))?;
         match form {
-            Form::Calls { around, start, call } => {
+            MarkupParser::Calls { around, start, call } => {
                 cursor.sections(around, start, tools, &mut pieces, *call)
             }
-            Form::Other(read) => read(&mut cursor, tools, &mut pieces),
+            MarkupParser::Other(read) => read(&mut cursor, tools, &mut pieces),
         }?;
         cursor.skip_blank();
         let says = !pieces.is_empty() || self.reads_answer;

@@ -24,16 +24,16 @@ fn answering() -> Watchdog {
 fn the_head_has_its_own_timeout() {
     let watchdog = watchdog();
     assert_eq!(watchdog.next(false), 500);
-    assert!(matches!(watchdog.due(500), Due::Stalled(_)));
+    assert!(matches!(watchdog.due(500), DueAction::Stalled(_)));
 }
 
 #[test]
 fn silence_towards_the_client_asks_for_a_ping() {
     let mut watchdog = answering();
-    assert_eq!(watchdog.due(99), Due::Nothing);
-    assert_eq!(watchdog.due(100), Due::Ping);
+    assert_eq!(watchdog.due(99), DueAction::Nothing);
+    assert_eq!(watchdog.due(100), DueAction::Ping);
     watchdog.sent(100);
-    assert_eq!(watchdog.due(150), Due::Nothing);
+    assert_eq!(watchdog.due(150), DueAction::Nothing);
     assert_eq!(watchdog.next(true), 200);
 }
 
@@ -42,12 +42,12 @@ fn signs_of_life_are_not_progress() {
     let mut watchdog = answering();
     for now in (0..3000).step_by(500) {
         watchdog.byte(now);
-        assert!(!matches!(watchdog.due(now), Due::Stalled(_)));
+        assert!(!matches!(watchdog.due(now), DueAction::Stalled(_)));
     }
     watchdog.byte(2999);
-    assert!(matches!(watchdog.due(3000), Due::Stalled(why) if why.contains("life")));
+    assert!(matches!(watchdog.due(3000), DueAction::Stalled(why) if why.contains("life")));
     watchdog.progress(1, 3000);
-    assert!(!matches!(watchdog.due(3000), Due::Stalled(_)));
+    assert!(!matches!(watchdog.due(3000), DueAction::Stalled(_)));
 }
 
 #[test]
@@ -59,15 +59,15 @@ fn an_answer_that_is_complete_is_not_waited_for_as_long() {
     watchdog.ending(Ending::Sure, 5);
     watchdog.byte(9000);
     assert_eq!(watchdog.next(true), 10_005);
-    assert_eq!(watchdog.due(10_004), Due::Nothing);
-    assert_eq!(watchdog.due(10_005), Due::End);
+    assert_eq!(watchdog.due(10_004), DueAction::Nothing);
+    assert_eq!(watchdog.due(10_005), DueAction::End);
     // It went on after all.
     watchdog.progress(1, 10_000);
     assert_eq!(watchdog.next(true), 20_000);
     watchdog.ending(Ending::Likely, 11_000);
     assert_eq!(watchdog.next(true), 70_000);
     watchdog.ending(Ending::Open, 12_000);
-    assert_ne!(watchdog.due(80_000), Due::End);
+    assert_ne!(watchdog.due(80_000), DueAction::End);
 }
 
 #[test]
@@ -81,7 +81,10 @@ fn counts_behind_a_cut_are_waited_for_only_a_moment() {
         assert!(!watchdog.is_cut_over(249));
         watchdog.ending(Ending::Cut, 240);
         assert_eq!((watchdog.is_cut_over(250), watchdog.next(true)), (true, end));
-        assert_eq!((watchdog.due(end - 1), watchdog.due(end)), (Due::Nothing, Due::End));
+        assert_eq!(
+            (watchdog.due(end - 1), watchdog.due(end)),
+            (DueAction::Nothing, DueAction::End)
+        );
     }
 }
 
@@ -91,5 +94,5 @@ fn the_same_count_again_is_no_progress() {
     watchdog.progress(1, 0);
     watchdog.byte(2999);
     watchdog.progress(1, 2999);
-    assert!(matches!(watchdog.due(3000), Due::Stalled(why) if why.contains("life")));
+    assert!(matches!(watchdog.due(3000), DueAction::Stalled(why) if why.contains("life")));
 }

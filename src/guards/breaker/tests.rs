@@ -89,7 +89,7 @@ fn a_call_whose_result_comes_with_a_persons_words_does_not_count() {
     let user = User { results: vec![result], items: vec![UserPart::Block(text("stop"))] };
     let turns = [Turn::Assistant(vec![Block::ToolUse(Box::new(call))]), Turn::User(user)];
     assert_eq!(last_reset(&turns, &mut |_| true), Start::News(2));
-    assert_eq!(inspect(&turns, 1, |_| true), Verdict::default());
+    assert_eq!(inspect(&turns, 1, |_| true), BreakerFindings::default());
 }
 
 #[test]

@@ -185,7 +185,7 @@ fn results_of_every_kind_are_the_same_if_they_say_the_same() {
     };
     let document = |at, source| {
         let (title, context) = (None, None);
-        Block::Document(Box::new(Document { at, source, title, context, cached: None }))
+        Block::Document(Box::new(DocumentBlock { at, source, title, context, cached: None }))
     };
     let data = |data| DocumentSource::Base64 {
         media_type: Str::plain("application/pdf"),

@@ -5,7 +5,7 @@
 //! here are refused by every validator, or by every validator that checks `format`. If the schema
 //! uses keywords that are not evaluated here, the value stays.
 
-use super::{Budget, Check, DEPTH_MAX, Keywords, kind_of};
+use super::{Check, DEPTH_MAX, Keywords, ValidationBudget, kind_of};
 use crate::json::{self, Number, Reader, Str, ValueKind};
 use crate::text::names::{NameSet, Names};
 
@@ -38,7 +38,7 @@ const FORMATS: [&str; 13] = [
 
 /// Verdict on the value of a member in a tool call's input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum ValueVerdict {
     /// Value that stays as it is.
     Keep,
     /// Value that is removed together with its member.
@@ -47,7 +47,7 @@ pub(crate) enum Verdict {
     Unquote,
 }
 
-impl Verdict {
+impl ValueVerdict {
     fn drop_if(refused: bool) -> Self {
         if refused { Self::Drop } else { Self::Keep }
     }
@@ -55,12 +55,12 @@ impl Verdict {
 
 /// Position of a subschema within the text of a tool's whole schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Part {
+pub(crate) struct SchemaPart {
     start: usize,
     end: usize,
 }
 
-impl Part {
+impl SchemaPart {
     /// Returns the position of the whole schema `root`.
     pub(crate) fn whole(root: &str) -> Self {
         Self { start: 0, end: root.len() }
@@ -79,7 +79,7 @@ impl Part {
 /// Description of an object's members, as read from its schema.
 #[derive(Debug, Default)]
 pub(crate) struct Shape {
-    members: Names<'static, Member>,
+    members: Names<'static, SchemaMember>,
     /// True if the schema allows only the members that it lists.
     is_closed: bool,
     /// True if some member of such an object may be left out or changed.
@@ -89,8 +89,8 @@ pub(crate) struct Shape {
 
 /// Description of one member of an object, as read from its schema.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Member {
-    pub(crate) schema: Part,
+pub(crate) struct SchemaMember {
+    pub(crate) schema: SchemaPart,
     /// Position of the member among `properties`, below [`MEMBERS_MAX`].
     pub(crate) place: usize,
     /// True if the member is not required, or has a default.
@@ -102,7 +102,7 @@ pub(crate) struct Member {
 impl Shape {
     /// Reads the description of an object's members from the schema at `part` of `root`. `None` if
     /// several subschemas describe the members at once.
-    pub(crate) fn of(root: &str, part: Part, budget: &mut Budget) -> Option<Self> {
+    pub(crate) fn of(root: &str, part: SchemaPart, budget: &mut ValidationBudget) -> Option<Self> {
         let keywords = Check::new(root, budget).narrowed(part.text(root), "{}", 0)?;
         let required: NameSet<'_> = json::elements(keywords.required)
             .filter_map(json::string)
@@ -125,10 +125,12 @@ impl Shape {
             let has_value = default.is_some_and(|value| kind_of(value) != ValueKind::Null);
             let nests = ["\"properties\"", "$ref"].iter().any(|word| schema.contains(word));
             shape.mends |= may_lack || nests;
-            let schema = Part::of(root, schema)?;
+            let schema = SchemaPart::of(root, schema)?;
             let bytes = name.len().saturating_add(MEMBER_BYTES);
             shape.bytes = shape.bytes.saturating_add(bytes);
-            shape.members.insert(name.into_owned(), Member { schema, place, may_lack, has_value });
+            shape
+                .members
+                .insert(name.into_owned(), SchemaMember { schema, place, may_lack, has_value });
         }
         Some(shape)
     }
@@ -148,24 +150,33 @@ impl Shape {
         self.is_closed && self.members.len() < MEMBERS_MAX
     }
 
-    pub(crate) fn member(&self, name: &str) -> Option<Member> {
+    pub(crate) fn member(&self, name: &str) -> Option<SchemaMember> {
         self.members.get(name).copied()
     }
 }
 
 /// Returns the schema that applies to all elements of an array.
-pub(crate) fn elements_of(root: &str, part: Part, budget: &mut Budget) -> Option<Part> {
+pub(crate) fn elements_of(
+    root: &str,
+    part: SchemaPart,
+    budget: &mut ValidationBudget,
+) -> Option<SchemaPart> {
     let keywords = Check::new(root, budget).narrowed(part.text(root), "[]", 0)?;
-    Part::of(root, keywords.of_elements()?)
+    SchemaPart::of(root, keywords.of_elements()?)
 }
 
 /// Returns true if the schema at `part` of `root` may allow strings, as far as its keywords tell.
-pub(crate) fn takes_texts(root: &str, part: Part, budget: &mut Budget) -> bool {
+pub(crate) fn takes_texts(root: &str, part: SchemaPart, budget: &mut ValidationBudget) -> bool {
     Check::new(root, budget).takes_kind(part.text(root), "\"\"", 0)
 }
 
 /// Returns true if the schema at `part` of `root` certainly refuses a value.
-pub(crate) fn refuses(root: &str, part: Part, value: &str, budget: &mut Budget) -> bool {
+pub(crate) fn refuses(
+    root: &str,
+    part: SchemaPart,
+    value: &str,
+    budget: &mut ValidationBudget,
+) -> bool {
     !Check::new(root, budget).apply(part.text(root), value, 0)
 }
 
@@ -173,42 +184,48 @@ pub(crate) fn refuses(root: &str, part: Part, value: &str, budget: &mut Budget) 
 /// bounds is left out.
 pub(crate) fn judge(
     root: &str,
-    part: Part,
+    part: SchemaPart,
     value: &str,
     bounded: bool,
-    budget: &mut Budget,
-) -> Verdict {
+    budget: &mut ValidationBudget,
+) -> ValueVerdict {
     let mut check = Check { asks_forms: true, ..Check::new(root, budget) };
     let schema = part.text(root);
     let verdict = match kind_of(value) {
-        ValueKind::Null => Verdict::drop_if(!check.apply(schema, value, 0)),
-        ValueKind::Number => Verdict::drop_if(bounded && check.is_out_of_bounds(schema, value)),
+        ValueKind::Null => ValueVerdict::drop_if(!check.apply(schema, value, 0)),
+        ValueKind::Number => {
+            ValueVerdict::drop_if(bounded && check.is_out_of_bounds(schema, value))
+        }
         ValueKind::String => check.judge_text(schema, value, bounded),
-        ValueKind::Bool | ValueKind::Array | ValueKind::Object => Verdict::Keep,
+        ValueKind::Bool | ValueKind::Array | ValueKind::Object => ValueVerdict::Keep,
     };
     // All checks succeed once the budget is spent, so the verdict means nothing.
-    if check.budget.is_spent() { Verdict::Keep } else { verdict }
+    if check.budget.is_spent() { ValueVerdict::Keep } else { verdict }
 }
 
 impl<'s> Check<'s, '_> {
-    fn judge_text(&mut self, schema: &'s str, value: &str, bounded: bool) -> Verdict {
-        let Some(text) = json::string(value) else { return Verdict::Keep };
+    fn judge_text(&mut self, schema: &'s str, value: &str, bounded: bool) -> ValueVerdict {
+        let Some(text) = json::string(value) else { return ValueVerdict::Keep };
         if text.is_blank() {
-            return Verdict::drop_if(!self.apply(schema, value, 0));
+            return ValueVerdict::drop_if(!self.apply(schema, value, 0));
         }
         let inside = text.raw();
         let is_whole = Reader::of(inside).is_whole() && inside.trim_ascii() == inside;
         if !is_whole || self.takes_kind(schema, "\"\"", 0) {
-            return Verdict::Keep;
+            return ValueVerdict::Keep;
         }
         let digits = inside.trim_start_matches('-');
         match kind_of(inside) {
-            ValueKind::Number if bounded && self.is_out_of_bounds(schema, inside) => Verdict::Drop,
-            ValueKind::Number if Number::read(digits) > Number::read(INTEGER_MAX) => Verdict::Keep,
-            ValueKind::Number | ValueKind::Bool if self.apply(schema, inside, 0) => {
-                Verdict::Unquote
+            ValueKind::Number if bounded && self.is_out_of_bounds(schema, inside) => {
+                ValueVerdict::Drop
             }
-            _ => Verdict::Keep,
+            ValueKind::Number if Number::read(digits) > Number::read(INTEGER_MAX) => {
+                ValueVerdict::Keep
+            }
+            ValueKind::Number | ValueKind::Bool if self.apply(schema, inside, 0) => {
+                ValueVerdict::Unquote
+            }
+            _ => ValueVerdict::Keep,
         }
     }
 

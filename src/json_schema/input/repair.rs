@@ -1,7 +1,7 @@
 //! Repair of tool call inputs. Removes an `id` that a model added, and unquotes values that a model
 //! wrote as strings of JSON (`"[1]"` for an array).
 
-use super::{Budget, Check, DEPTH_MAX, Keywords, fits_type, kind_of, members, property};
+use super::{Check, DEPTH_MAX, Keywords, ValidationBudget, fits_type, kind_of, members, property};
 use crate::json::{self, Reader, Str, ValueKind, Writer};
 
 /// Returns `input` without each member `id` that `is_echo` recognizes as the id of a call. `None`
@@ -16,19 +16,19 @@ pub(crate) fn without_id(
     }
     changed(input, &mut |key, value| {
         let echoes = key == "id" && json::string(value).is_some_and(is_echo);
-        if echoes { Change::LeftOut } else { Change::Nothing }
+        if echoes { MemberChange::LeftOut } else { MemberChange::Nothing }
     })
 }
 
 /// Change of one member of an object in a repaired input.
-enum Change {
+enum MemberChange {
     Nothing,
     LeftOut,
     Value(String),
 }
 
 /// Returns `object` with its members changed by `change`; `None` if no member is changed.
-fn changed(object: &str, change: &mut dyn FnMut(Str<'_>, &str) -> Change) -> Option<String> {
+fn changed(object: &str, change: &mut dyn FnMut(Str<'_>, &str) -> MemberChange) -> Option<String> {
     let mut found = false;
     let mut out = Vec::with_capacity(object.len());
     let mut json = Writer::new(&mut out);
@@ -38,11 +38,11 @@ fn changed(object: &str, change: &mut dyn FnMut(Str<'_>, &str) -> Change) -> Opt
     json.begin_object();
     for (key, value) in json::members(object) {
         let change = change(key, value);
-        found |= !matches!(change, Change::Nothing);
+        found |= !matches!(change, MemberChange::Nothing);
         let value = match &change {
-            Change::Nothing => value,
-            Change::LeftOut => continue,
-            Change::Value(other) => other,
+            MemberChange::Nothing => value,
+            MemberChange::LeftOut => continue,
+            MemberChange::Value(other) => other,
         };
         json.key_str(key).raw(value);
     }
@@ -52,7 +52,7 @@ fn changed(object: &str, change: &mut dyn FnMut(Str<'_>, &str) -> Change) -> Opt
 
 /// Returns `input` with strings replaced by the JSON that they contain, if only that JSON fits the
 /// schema. `None` if there is no such string.
-pub(crate) fn unquoted(schema: &str, input: &str, budget: &mut Budget) -> Option<String> {
+pub(crate) fn unquoted(schema: &str, input: &str, budget: &mut ValidationBudget) -> Option<String> {
     Check::new(schema, budget).unquoted(schema, input.trim_ascii(), 0)
 }
 
@@ -114,7 +114,7 @@ impl<'s> Check<'s, '_> {
         changed(input, &mut |key, value| {
             let schema = schemas.get(&key.decode());
             let unquoted = schema.and_then(|schema| self.unquoted(schema, value, depth));
-            unquoted.map_or(Change::Nothing, Change::Value)
+            unquoted.map_or(MemberChange::Nothing, MemberChange::Value)
         })
     }
 

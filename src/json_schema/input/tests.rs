@@ -1,7 +1,7 @@
 use super::*;
 
 fn check(schema: &str, input: &str) -> bool {
-    fits(schema, input, &mut Budget::default())
+    fits(schema, input, &mut ValidationBudget::default())
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn each_keyword_accepts_and_rejects() {
 fn a_required_field_is_missing_where_it_is_not_given_or_null() {
     let schema = r#"{"required":["a"],"properties":{"a":{"type":"string"},"b":{"type":"string"}},
         "additionalProperties":false}"#;
-    let complete = |schema, input| has_required(schema, input, &mut Budget::default());
+    let complete = |schema, input| has_required(schema, input, &mut ValidationBudget::default());
     for input in [r#"{"a":"x","b":null}"#, r#"{"a":1,"c":2}"#, r#"{"\u0061":""}"#] {
         assert!(complete(schema, input), "{input}");
     }
@@ -124,7 +124,7 @@ fn comparing_values_spends_the_budget_of_all_checks() {
         (format!(r#"{{"enum":[{}{{"z":1}}]}}"#, "{},".repeat(1000)), input.clone()),
         (format!("{{{}}}", [r#""minItems":0"#; 2000].join(",")), format!("[{input}]")),
     ] {
-        let mut budget = Budget { bytes: 2 << 20 };
+        let mut budget = ValidationBudget { bytes: 2 << 20 };
         fits(&schema, &input, &mut budget);
         assert_eq!(budget.bytes, 0);
         assert!(fits(r#"{"type":"null"}"#, "1", &mut budget), "everything fits when it is spent");

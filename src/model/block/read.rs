@@ -2,11 +2,12 @@
 //! which may come last in a block.
 
 use super::{
-    Block, Document, DocumentSource, Image, ImageSource, SearchResult, Text, ToolResult, ToolUse,
+    Block, DocumentBlock, DocumentSource, Image, ImageSource, SearchResult, Text, ToolResult,
+    ToolUse,
 };
 use crate::json::{Raw, Str, ValueKind};
 use crate::model::limits::Many;
-use crate::model::source::{Read, Source, bad_tag, expected, required};
+use crate::model::source::{BodySource, Read, bad_tag, expected, required};
 use crate::model::tool::ToolChange;
 
 /// Number of blocks in one list above which the list's unused capacity is freed.
@@ -41,7 +42,7 @@ impl BlockParent {
     }
 }
 
-impl<'a> Source<'a, '_> {
+impl<'a> BodySource<'a, '_> {
     /// Reads a `content` member: a string, which becomes one text block, or an array of blocks.
     pub(crate) fn content(&mut self, place: BlockParent) -> Read<Vec<Block<'a>>> {
         match self.reader.kind()? {
@@ -193,7 +194,7 @@ impl<'a> Source<'a, '_> {
             _ => source.cacheable(key, &mut cached),
         })?;
         let source = required(document, "source")?;
-        Ok(Block::Document(Box::new(Document { at, source, title, context, cached })))
+        Ok(Block::Document(Box::new(DocumentBlock { at, source, title, context, cached })))
     }
 
     fn document_source(&mut self) -> Read<DocumentSource<'a>> {

@@ -4,10 +4,10 @@ use super::*;
 
 #[test]
 fn the_first_row_that_fits_decides() {
-    let facts = Facts { has_block: true, ..Facts::default() };
-    let call = Facts { has_tool_use: true, ..facts };
-    let refused = Facts { refused: true, ..call };
-    let at_stop = Facts { at_stop_sequence: true, ..facts };
+    let facts = EndFacts { has_block: true, ..EndFacts::default() };
+    let call = EndFacts { has_tool_use: true, ..facts };
+    let refused = EndFacts { refused: true, ..call };
+    let at_stop = EndFacts { at_stop_sequence: true, ..facts };
     for (word, facts, expected) in [
         (Some("stop"), facts, "end_turn"),
         (None, facts, "end_turn"),
@@ -23,12 +23,12 @@ fn the_first_row_that_fits_decides() {
         (Some("content_filter"), call, "refusal"),
         (Some("sensitive"), facts, "refusal"),
         (Some("content_filter: RECITATION"), facts, "refusal"),
-        (Some("content_filter: PROHIBITED_CONTENT"), Facts::default(), "refusal"),
+        (Some("content_filter: PROHIBITED_CONTENT"), EndFacts::default(), "refusal"),
         (Some("MAX_TOKENS: 8192"), facts, "max_tokens"),
         (Some("length"), refused, "refusal"),
         (Some("stop"), at_stop, "stop_sequence"),
         (Some("length"), at_stop, "max_tokens"),
-        (Some("stop"), Facts { has_tool_use: true, ..at_stop }, "tool_use"),
+        (Some("stop"), EndFacts { has_tool_use: true, ..at_stop }, "tool_use"),
         (Some("FINISH_REASON_MAX_TOKENS"), facts, "max_tokens"),
         (Some("FINISH_REASON_SAFETY"), facts, "refusal"),
         (Some("BLOCKLIST"), facts, "refusal"),
@@ -38,13 +38,13 @@ fn the_first_row_that_fits_decides() {
         (Some("MALFORMED_FUNCTION_CALL"), facts, "end_turn"),
         (Some("whatever"), call, "tool_use"),
     ] {
-        let facts = Facts { finish_reason: word, ..facts };
+        let facts = EndFacts { finish_reason: word, ..facts };
         assert_eq!(of(facts).map(StopReason::word), Ok(expected), "{facts:?}");
     }
 }
 
 #[test]
 fn an_unknown_word_without_content_is_an_error() {
-    let silent = Facts { finish_reason: Some("MALFORMED_FUNCTION_CALL"), ..Facts::default() };
+    let silent = EndFacts { finish_reason: Some("MALFORMED_FUNCTION_CALL"), ..EndFacts::default() };
     assert_eq!(of(silent).unwrap_err().message, "Upstream stopped: MALFORMED_FUNCTION_CALL");
 }

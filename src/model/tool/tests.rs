@@ -148,10 +148,13 @@ fn change(text: &str, addition: bool) -> Result<ToolChange<'static>, String> {
 fn a_change_names_or_defines_a_tool() {
     let added = change(r#"{"name":"w","type":"tool_reference"}"#, true).unwrap();
     assert!(
-        matches!(added, ToolChange::Add(Reference { target: Target::Tool(name), .. }) if name == "w")
+        matches!(added, ToolChange::Add(Reference { target: ReferencedTool::Tool(name), .. }) if name == "w")
     );
     let removed = change(r#"{"type":"mcp_tool_reference","name":"w","server_name":"s"}"#, false);
-    assert!(matches!(removed.unwrap(), ToolChange::Remove(Reference { target: Target::Mcp, .. })));
+    assert!(matches!(
+        removed.unwrap(),
+        ToolChange::Remove(Reference { target: ReferencedTool::Mcp, .. })
+    ));
     let defined =
         change(r#"{"definition":{"name":"d","input_schema":{}},"type":"tool_definition"}"#, true);
     let Ok(ToolChange::Define(definition)) = defined else { panic!("{defined:?}") };

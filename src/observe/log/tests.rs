@@ -10,11 +10,11 @@ fn read(line: Option<String>) -> serde_json::Value {
 
 #[test]
 fn a_line_is_one_json_object_whatever_the_client_chose() {
-    let request = Request {
+    let request = LoggedRequest {
         method: "POST\n".to_owned(),
         path: "/v1/\"x\u{1b}[31m?key=sk-1".to_owned(),
         began: 1000,
-        ..Request::default()
+        ..LoggedRequest::default()
     };
     let mut report = Report {
         status: 504,
@@ -39,7 +39,7 @@ fn a_line_is_one_json_object_whatever_the_client_chose() {
 fn a_line_is_one_line_to_terminals_and_readers_of_unicode_too() {
     let model = "a\u{7f}b\u{85}c\u{9b}31m\u{2028}d\u{2029}e\u{202e}f\u{2066}g\u{61c} \u{a0}é…";
     let report = Report { model: model.to_owned(), ..Report::default() };
-    let line = line(&Request::default(), &report, Log::Info, 0);
+    let line = line(&LoggedRequest::default(), &report, Log::Info, 0);
     let text = line.clone().unwrap();
     let bad = "\u{2028}\u{2029}\u{202e}\u{2066}\u{61c}";
     assert!(!text.contains(|it: char| it.is_control() || bad.contains(it)));
@@ -62,7 +62,7 @@ fn the_setting_log_keeps_quiet_what_is_less_urgent() {
         (fails(ErrorKind::Api, Fault::Operator, 500), Level::Error),
     ] {
         for log in [Log::Off, Log::Error, Log::Warn, Log::Info, Log::Debug] {
-            let line = line(&Request::default(), &report, log, 5);
+            let line = line(&LoggedRequest::default(), &report, log, 5);
             assert_eq!(line.is_some(), log >= level.setting(), "{log:?} {report:?}");
         }
     }
@@ -70,7 +70,7 @@ fn the_setting_log_keeps_quiet_what_is_less_urgent() {
 
 #[test]
 fn a_client_that_leaves_before_a_passed_answer_went_away() {
-    let mut request = Request::default();
+    let mut request = LoggedRequest::default();
     assert_eq!(read(line(&request, &Report::default(), Log::Info, 5))["status"], 499);
     request.passed = Some((201, "u".to_owned()));
     assert_eq!(read(line(&request, &Report::default(), Log::Info, 5))["status"], 201);
@@ -80,8 +80,9 @@ fn a_client_that_leaves_before_a_passed_answer_went_away() {
 fn debug_adds_the_shape_of_the_request() {
     let mut report = Report { outcome: Outcome::Answered, ..Report::default() };
     report.counts.messages = 3;
-    let counts =
-        |report: &Report| read(line(&Request::default(), report, Log::Debug, 5))["shape"].clone();
+    let counts = |report: &Report| {
+        read(line(&LoggedRequest::default(), report, Log::Debug, 5))["shape"].clone()
+    };
     assert_eq!(counts(&report)["messages"], 3);
     report.counts.messages = 0;
     assert_eq!(counts(&report), serde_json::Value::Null, "it was refused before");

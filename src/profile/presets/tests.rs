@@ -9,12 +9,12 @@ fn each_preset_has_its_server_and_each_server_its_preset() {
         assert_eq!(of_servers.iter().filter(|name| *name == preset).count(), 1, "{preset}");
     }
     assert_eq!(of_servers.len() + 2, PRESETS.len());
-    assert_eq!(Server::of_preset("openai-chat"), Server::of_preset("openai"));
+    assert_eq!(KnownServer::of_preset("openai-chat"), KnownServer::of_preset("openai"));
 }
 
 #[test]
 fn a_key_goes_only_to_the_vendor_whose_variable_holds_it() {
-    let vendor = |url| Server::of_vendor(url).map_or("", |server| server.preset);
+    let vendor = |url| KnownServer::of_vendor(url).map_or("", |server| server.preset);
     assert_eq!(vendor("https://api.openai.com"), "openai");
     assert_eq!(vendor("https://API.groq.com:443"), "groq");
     assert_eq!(vendor("https://team.openai.azure.com"), "azure");

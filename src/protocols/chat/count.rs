@@ -5,7 +5,7 @@
 //! that the count matches a later request. An endpoint that accepts text receives all text of the
 //! request; the tokens of the chat template are then estimated.
 
-use super::write_request::thinking::Reasoning;
+use super::write_request::thinking::TurnReasoning;
 use super::write_request::write_request;
 use crate::carry::marks::Marks;
 use crate::config::Upstream;
@@ -139,6 +139,6 @@ fn sent_reasoning(
 ) {
     let recipient = Recipient { profile, marks, keeps_ids: false, takes_items: false };
     count::sent_reasoning(request, recipient, |blocks| {
-        each(&Reasoning::of(blocks).sent_text(profile));
+        each(&TurnReasoning::of(blocks).sent_text(profile));
     });
 }

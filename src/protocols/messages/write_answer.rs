@@ -6,7 +6,7 @@
 mod frame;
 mod hosted;
 
-use crate::answer::{AnswerWriter, Phase};
+use crate::answer::{AnswerWriter, WriterPhase};
 use crate::ids::Ids;
 use crate::json;
 use crate::model::event::{CallStart, Event, Stop};
@@ -20,8 +20,8 @@ pub(crate) const PING: &[u8] = b"event: ping\ndata: {\"type\":\"ping\"}\n\n";
 #[derive(Debug)]
 pub(crate) struct MessagesWriter {
     ids: Ids,
-    phase: Phase,
-    form: Form,
+    phase: WriterPhase,
+    form: AnswerForm,
     block: OpenBlock,
     /// Citations of the open text block, if the client gets one message.
     citations: Vec<u8>,
@@ -29,7 +29,7 @@ pub(crate) struct MessagesWriter {
 
 /// Form of the client's answer: a stream of events, or one message.
 #[derive(Debug)]
-enum Form {
+enum AnswerForm {
     /// Stream of events. `index` is the index of the open block, or of the next block.
     Events { index: u64 },
     /// Whole message. `content` is the text between the brackets of the message's `content`.
@@ -50,17 +50,17 @@ impl MessagesWriter {
     /// Creates a writer for one answer. `stream`: true if the client gets events.
     pub(crate) fn new(stream: bool, ids: Ids) -> Self {
         let form = match stream {
-            true => Form::Events { index: 0 },
-            false => Form::Message { content: Vec::new() },
+            true => AnswerForm::Events { index: 0 },
+            false => AnswerForm::Message { content: Vec::new() },
         };
-        Self { ids, phase: Phase::Start, form, block: OpenBlock::Text, citations: Vec::new() }
+        Self { ids, phase: WriterPhase::Start, form, block: OpenBlock::Text, citations: Vec::new() }
     }
 
     /// Begins the answer. The ping shows a client early that the connection works. The message id
     /// is expensive to generate, so it is generated only when written.
     fn start(&mut self, model: &str, input_tokens: u64, out: &mut Vec<u8>) {
-        self.phase = Phase::Open;
-        if let Form::Events { .. } = self.form {
+        self.phase = WriterPhase::Open;
+        if let AnswerForm::Events { .. } = self.form {
             out.extend_from_slice(b"event: message_start\ndata: ");
             frame::write_message_start(&self.ids.message(), model, input_tokens, out);
             out.extend_from_slice(b"\n\n");
@@ -72,14 +72,14 @@ impl MessagesWriter {
         self.block = block;
         let thinking = block == OpenBlock::Thinking;
         match &mut self.form {
-            Form::Events { index } => {
+            AnswerForm::Events { index } => {
                 begin_block(*index, out);
                 out.extend_from_slice(match thinking {
                     true => b"{\"type\":\"thinking\",\"thinking\":\"\",\"signature\":\"\"}}\n\n",
                     false => b"{\"type\":\"text\",\"text\":\"\"}}\n\n",
                 });
             }
-            Form::Message { content } => {
+            AnswerForm::Message { content } => {
                 next(content);
                 content.extend_from_slice(match thinking {
                     true => b"{\"type\":\"thinking\",\"thinking\":\"",
@@ -94,14 +94,14 @@ impl MessagesWriter {
     fn open_call(&mut self, call: &CallStart<'_>, out: &mut Vec<u8>) {
         self.block = OpenBlock::Call;
         match &mut self.form {
-            Form::Events { index } => {
+            AnswerForm::Events { index } => {
                 begin_block(*index, out);
                 call_head(call, out);
                 out.extend_from_slice(b",\"input\":{}");
                 call_caller(call, out);
                 out.extend_from_slice(b"}}\n\n");
             }
-            Form::Message { content } => {
+            AnswerForm::Message { content } => {
                 next(content);
                 call_head(call, content);
                 call_caller(call, content);
@@ -113,12 +113,12 @@ impl MessagesWriter {
     fn sign(&mut self, signature: &str, out: &mut Vec<u8>) {
         self.block = OpenBlock::Signed;
         match &mut self.form {
-            Form::Events { index } => {
+            AnswerForm::Events { index } => {
                 delta(*index, b",\"delta\":{\"type\":\"signature_delta\",\"signature\":", out);
                 json::quote(out, signature);
                 out.extend_from_slice(b"}}\n\n");
             }
-            Form::Message { content } => {
+            AnswerForm::Message { content } => {
                 content.extend_from_slice(b"\",\"signature\":");
                 json::quote(content, signature);
             }
@@ -127,12 +127,12 @@ impl MessagesWriter {
 
     fn cite(&mut self, citation: &Citation, out: &mut Vec<u8>) {
         match &mut self.form {
-            Form::Events { index } => {
+            AnswerForm::Events { index } => {
                 delta(*index, b",\"delta\":{\"type\":\"citations_delta\",\"citation\":", out);
                 hosted::write_citation(citation, out);
                 out.extend_from_slice(b"}}\n\n");
             }
-            Form::Message { .. } => {
+            AnswerForm::Message { .. } => {
                 next(&mut self.citations);
                 hosted::write_citation(citation, &mut self.citations);
             }
@@ -143,7 +143,7 @@ impl MessagesWriter {
     fn write_hosted(&mut self, call: &HostedCall, out: &mut Vec<u8>) {
         let input = hosted::input_of(call);
         match &mut self.form {
-            Form::Events { index } => {
+            AnswerForm::Events { index } => {
                 begin_block(*index, out);
                 hosted::write_call(call, "{}", out);
                 out.extend_from_slice(b"}\n\n");
@@ -156,7 +156,7 @@ impl MessagesWriter {
                 out.extend_from_slice(b"}\n\n");
                 end_block(index, out);
             }
-            Form::Message { content } => {
+            AnswerForm::Message { content } => {
                 next(content);
                 hosted::write_call(call, &input, content);
                 next(content);
@@ -167,13 +167,13 @@ impl MessagesWriter {
 
     fn close(&mut self, out: &mut Vec<u8>) {
         match &mut self.form {
-            Form::Events { index } => end_block(index, out),
-            Form::Message { content } if !self.citations.is_empty() => {
+            AnswerForm::Events { index } => end_block(index, out),
+            AnswerForm::Message { content } if !self.citations.is_empty() => {
                 content.extend_from_slice(b"\",\"citations\":[");
                 content.append(&mut self.citations);
                 content.extend_from_slice(b"]}");
             }
-            Form::Message { content } => content.extend_from_slice(match self.block {
+            AnswerForm::Message { content } => content.extend_from_slice(match self.block {
                 OpenBlock::Text => b"\"}",
                 OpenBlock::Thinking => b"\",\"signature\":\"\"}",
                 OpenBlock::Signed | OpenBlock::Call => b"}",
@@ -182,16 +182,16 @@ impl MessagesWriter {
     }
 
     fn stop(&mut self, stop: &Stop<'_>, out: &mut Vec<u8>) {
-        self.phase = Phase::Ended;
+        self.phase = WriterPhase::Ended;
         match &mut self.form {
-            Form::Events { .. } => {
+            AnswerForm::Events { .. } => {
                 out.extend_from_slice(b"event: message_delta\ndata: ");
                 frame::write_message_delta(stop, out);
                 out.extend_from_slice(
                     b"\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
                 );
             }
-            Form::Message { content } => {
+            AnswerForm::Message { content } => {
                 frame::write_message(&self.ids.message(), content, stop, out);
                 *content = Vec::new();
             }
@@ -202,26 +202,26 @@ impl MessagesWriter {
 impl AnswerWriter for MessagesWriter {
     fn write(&mut self, event: Event<'_>, out: &mut Vec<u8>) {
         match (event, &mut self.form) {
-            (Event::Text(raw), Form::Events { index }) => {
+            (Event::Text(raw), AnswerForm::Events { index }) => {
                 delta(*index, b",\"delta\":{\"type\":\"text_delta\",\"text\":\"", out);
                 json::push_whole(out, raw);
                 out.extend_from_slice(b"\"}}\n\n");
             }
-            (Event::Thinking(raw), Form::Events { index }) => {
+            (Event::Thinking(raw), AnswerForm::Events { index }) => {
                 delta(*index, b",\"delta\":{\"type\":\"thinking_delta\",\"thinking\":\"", out);
                 json::push_whole(out, raw);
                 out.extend_from_slice(b"\"}}\n\n");
             }
-            (Event::Text(raw) | Event::Thinking(raw), Form::Message { content }) => {
+            (Event::Text(raw) | Event::Thinking(raw), AnswerForm::Message { content }) => {
                 json::push_whole(content, raw);
             }
-            (Event::Input(""), Form::Events { .. }) => {}
-            (Event::Input(text), Form::Events { index }) => {
+            (Event::Input(""), AnswerForm::Events { .. }) => {}
+            (Event::Input(text), AnswerForm::Events { index }) => {
                 delta(*index, b",\"delta\":{\"type\":\"input_json_delta\",\"partial_json\":", out);
                 json::quote(out, text);
                 out.extend_from_slice(b"}}\n\n");
             }
-            (Event::Input(text), Form::Message { content }) => {
+            (Event::Input(text), AnswerForm::Message { content }) => {
                 content.extend_from_slice(text.as_bytes());
             }
             (Event::Started { model, input_tokens }, _) => self.start(model, input_tokens, out),
@@ -240,22 +240,22 @@ impl AnswerWriter for MessagesWriter {
         out.extend_from_slice(PING);
     }
 
-    fn phase(&self) -> Phase {
+    fn phase(&self) -> WriterPhase {
         self.phase
     }
 
-    fn relayed(&mut self, phase: Phase) {
+    fn relayed(&mut self, phase: WriterPhase) {
         self.phase = phase;
     }
 
     fn take_back(&mut self) {
-        self.phase = Phase::Start;
+        self.phase = WriterPhase::Start;
     }
 
     fn held_bytes(&self) -> usize {
         match &self.form {
-            Form::Events { .. } => 0,
-            Form::Message { content } => content.len().saturating_add(self.citations.len()),
+            AnswerForm::Events { .. } => 0,
+            AnswerForm::Message { content } => content.len().saturating_add(self.citations.len()),
         }
     }
 }

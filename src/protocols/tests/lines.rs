@@ -1,7 +1,7 @@
 //! A protocol of lines: `ASK text` goes up; `SAY text`, `CALL name {json}` and `STOP` come back.
 
 use crate::StopReason;
-use crate::answer::{AnswerReader, AnswerState, Ending, Output};
+use crate::answer::{AnswerReader, AnswerState, Ending, ReaderOutput};
 use crate::carry::tool_id;
 use crate::config::{Settings, Upstream};
 use crate::error::{Error, Parameter};
@@ -90,7 +90,7 @@ struct LinesReader {
 }
 
 impl LinesReader {
-    fn handle_line(&mut self, line: &str, to: &mut Output<'_>) -> Result<(), Error> {
+    fn handle_line(&mut self, line: &str, to: &mut ReaderOutput<'_>) -> Result<(), Error> {
         if !std::mem::replace(&mut self.has_begun, true) {
             to.write(Event::Started { model: &to.context.model.clone(), input_tokens: 0 });
         }
@@ -127,7 +127,7 @@ impl LinesReader {
 }
 
 impl AnswerReader for LinesReader {
-    fn handle_piece(&mut self, piece: &[u8], to: &mut Output<'_>) -> Result<(), Error> {
+    fn handle_piece(&mut self, piece: &[u8], to: &mut ReaderOutput<'_>) -> Result<(), Error> {
         self.rest.extend_from_slice(piece);
         while let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
             let line: Vec<u8> = self.rest.drain(..=end).collect();
@@ -136,12 +136,12 @@ impl AnswerReader for LinesReader {
         Ok(())
     }
 
-    fn handle_whole(&mut self, body: &[u8], to: &mut Output<'_>) -> Result<(), Error> {
+    fn handle_whole(&mut self, body: &[u8], to: &mut ReaderOutput<'_>) -> Result<(), Error> {
         self.handle_piece(body, to)?;
         self.handle_end(to)
     }
 
-    fn handle_end(&mut self, _to: &mut Output<'_>) -> Result<(), Error> {
+    fn handle_end(&mut self, _to: &mut ReaderOutput<'_>) -> Result<(), Error> {
         if self.is_over { Ok(()) } else { Err(Error::answer_broke_off()) }
     }
 

@@ -4,12 +4,14 @@ use super::{DOCUMENT_END, SystemPrompt, Words, push, push_document_start, push_f
 use crate::error::Error;
 use crate::json::{Str, Writer, escape};
 use crate::model::turn::UserPart;
-use crate::model::{Block, CacheMark, Document, DocumentSource, Image, ImageSource, ToolResult};
+use crate::model::{
+    Block, CacheMark, DocumentBlock, DocumentSource, Image, ImageSource, ToolResult,
+};
 use crate::profile::CacheBreakpoints;
 use crate::protocols::breakpoints::Breakpoint;
 
 /// Form in which a protocol writes parts of messages.
-pub(crate) struct Parts {
+pub(crate) struct PartForms {
     /// Value of `type` for a text part.
     pub(crate) text: &'static str,
     /// True if the protocol has a place for the address of a file.
@@ -115,7 +117,7 @@ impl Words<'_, '_> {
     fn write_document(
         &self,
         json: &mut Writer<'_>,
-        document: &Document<'_>,
+        document: &DocumentBlock<'_>,
         blocks: &[Block<'_>],
         breakpoint: Option<Breakpoint>,
     ) -> Result<(), Error> {

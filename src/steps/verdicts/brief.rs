@@ -144,7 +144,7 @@ pub(super) fn push_line(to: &mut String, json: &str) {
 
 /// Returns the texts of the user and the tool calls of the assistant, up to the maximum size.
 fn transcript(messages: &str, speaker: Speaker) -> String {
-    let mut lines = Lines::default();
+    let mut lines = TranscriptLines::default();
     for message in json::elements(messages) {
         let role = json::member(message, "role").and_then(json::string).unwrap_or_default();
         let content = json::member(message, "content").unwrap_or("[]");
@@ -175,14 +175,14 @@ fn is_of(block: &str, kind: &str) -> bool {
 
 /// Lines of the transcript: the user's first line, and the newest further lines.
 #[derive(Default)]
-struct Lines {
+struct TranscriptLines {
     first: Option<String>,
     newest: VecDeque<String>,
     bytes: usize,
     left_out: bool,
 }
 
-impl Lines {
+impl TranscriptLines {
     fn say(&mut self, text: &str, speaker: Speaker) {
         let own = own_words(text);
         let own = own.trim();

@@ -4,7 +4,7 @@
 //! The gate reads the bytes written for the client, so that it sees exactly what the client sees:
 //! each event of a stream is one frame, and a whole message one object.
 
-use super::Call;
+use super::JudgedCall;
 use super::forged::{self, RESULTS};
 use super::input::has_twins;
 use crate::ids::Ids;
@@ -22,7 +22,7 @@ const INPUTS_BYTES_MAX: usize = 96 << 10;
 pub(crate) struct Gate {
     is_stream: bool,
     ids: Ids,
-    calls: Vec<Call>,
+    calls: Vec<JudgedCall>,
     input_bytes: usize,
     /// True if the newest block is a tool call.
     ends_with_call: bool,
@@ -69,7 +69,7 @@ impl Gate {
     }
 
     /// Returns the tool calls of the answer up to now.
-    pub(crate) fn calls(&self) -> &[Call] {
+    pub(crate) fn calls(&self) -> &[JudgedCall] {
         &self.calls
     }
 
@@ -137,7 +137,7 @@ impl Gate {
         }
         let [id, name] = ["id", "name"].map(|key| text(block, key).decode().into_owned());
         let key = self.ids.judged(u32::try_from(self.calls.len()).unwrap_or(u32::MAX));
-        self.calls.push(Call { id, key, name, input: String::new(), unjudged: None });
+        self.calls.push(JudgedCall { id, key, name, input: String::new(), unjudged: None });
         let input = json::member(block, "input").unwrap_or("{}");
         // The input comes in pieces in a stream.
         if !self.is_stream {

@@ -42,7 +42,7 @@ use results::{Judged, Verdict, Verdicts};
 
 /// Tool call in an answer, to be judged before the client runs the call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Call {
+struct JudgedCall {
     /// Id of the tool call, as the client knows the id.
     id: String,
     /// Id of the tool call in the request to the judge. The client's id is long, and is known to
@@ -206,7 +206,7 @@ impl Judging {
 }
 
 /// Counts the verdicts in the report. Returns the number of verdicts that the judge failed to give.
-fn note(verdicts: &Verdicts, calls: &[Call], report: &mut JudgeReport) -> usize {
+fn note(verdicts: &Verdicts, calls: &[JudgedCall], report: &mut JudgeReport) -> usize {
     let Verdicts::Of(verdicts) = verdicts else {
         report.unjudged = u32::try_from(calls.len()).unwrap_or(u32::MAX);
         return 0;

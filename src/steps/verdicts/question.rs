@@ -1,7 +1,7 @@
 //! Request for the judge, in the format of the Messages API, which is translated to the upstream's
 //! protocol.
 
-use super::Call;
+use super::JudgedCall;
 use super::brief::{Brief, push_line};
 use super::input::write_plain;
 use crate::json;
@@ -43,7 +43,7 @@ const SCHEMA: &str = r#"{"type":"object","properties":{"verdicts":{"type":"array
 
 /// Writes the body of the judge's request. `with_schema`: true if the upstream accepts a JSON
 /// Schema.
-pub(crate) fn body(model: &str, brief: &Brief, calls: &[Call], with_schema: bool) -> String {
+pub(crate) fn body(model: &str, brief: &Brief, calls: &[JudgedCall], with_schema: bool) -> String {
     json::written(|json| {
         json.begin_object().key("model").text(model).key("max_tokens").u64(TOKENS_MAX);
         json.key("system").text(INSTRUCTIONS);
@@ -59,7 +59,7 @@ pub(crate) fn body(model: &str, brief: &Brief, calls: &[Call], with_schema: bool
     })
 }
 
-fn prompt(brief: &Brief, calls: &[Call]) -> String {
+fn prompt(brief: &Brief, calls: &[JudgedCall]) -> String {
     let mut new = String::new();
     for call in calls.iter().filter(|call| call.unjudged.is_none()) {
         let line = json::written(|json| {

@@ -1,6 +1,6 @@
 //! Judge's verdict on each tool call, read from the judge's answer and written for the client.
 
-use super::Call;
+use super::JudgedCall;
 use super::brief::Brief;
 use super::input::has_twins;
 use crate::json::{self, Reader, Writer};
@@ -56,16 +56,16 @@ pub(crate) enum Verdicts {
 
 impl Verdicts {
     /// Reads the judge's answer, and returns one verdict for each of these tool calls.
-    pub(crate) fn new(calls: &[Call], brief: &Brief, judged: Judged) -> Self {
+    pub(crate) fn new(calls: &[JudgedCall], brief: &Brief, judged: Judged) -> Self {
         let text = match judged {
             Judged::Text(text) => text,
             Judged::Unavailable(reason) => return Self::Unavailable(reason),
             Judged::None(reason) => {
-                let of = |call: &Call| Verdict::Unavailable(call.unjudged.unwrap_or(reason));
+                let of = |call: &JudgedCall| Verdict::Unavailable(call.unjudged.unwrap_or(reason));
                 return Self::Of(calls.iter().map(of).collect());
             }
         };
-        let said = Said::read(&text);
+        let said = AnswerEntries::read(&text);
         let verdicts = calls.iter().map(|call| match call.unjudged {
             Some(reason) => Verdict::Unavailable(reason),
             None => said.of(&call.key, brief),
@@ -74,7 +74,7 @@ impl Verdicts {
     }
 
     /// Writes the value of `safeguard_results` in the client's answer.
-    pub(crate) fn written(&self, calls: &[Call]) -> String {
+    pub(crate) fn written(&self, calls: &[JudgedCall]) -> String {
         json::written(|json| {
             json.begin_array().begin_object().key("type").text(DANGEROUS_TOOL_USE);
             json.key("status").begin_object();
@@ -124,9 +124,9 @@ impl Verdict {
 }
 
 /// Entries of the judge's answer, one JSON object for each tool call.
-struct Said<'t>(Vec<&'t str>);
+struct AnswerEntries<'t>(Vec<&'t str>);
 
-impl<'t> Said<'t> {
+impl<'t> AnswerEntries<'t> {
     /// Reads a judge's answer that is one object, or has one object in a Markdown fence. Text
     /// outside of the object is ignored, because there a judge may quote its input or think aloud.
     fn read(text: &'t str) -> Self {

@@ -3,8 +3,8 @@
 use super::*;
 use proptest::prelude::*;
 
-fn length(length_max: usize) -> Rules {
-    Rules { length_max, first: First::Any }
+fn length(length_max: usize) -> NameRules {
+    NameRules { length_max, first: First::Any }
 }
 
 #[test]
@@ -31,7 +31,7 @@ fn other_names_are_cut_and_marked_with_their_hash() {
 #[test]
 fn a_name_begins_as_the_upstream_wants_it() {
     let [line, letter] =
-        [First::LetterOrLine, First::Letter].map(|first| Rules { length_max: 64, first });
+        [First::LetterOrLine, First::Letter].map(|first| NameRules { length_max: 64, first });
     for (name, for_gemini, for_kimi) in [
         ("w", "w", "w"),
         ("_w", "_w", "tool__w_580eb35f"),
@@ -54,7 +54,7 @@ proptest! {
         length_max in 16usize..100,
         first in prop_oneof![Just(First::Any), Just(First::LetterOrLine), Just(First::Letter)],
     ) {
-        let rules = Rules { length_max, first };
+        let rules = NameRules { length_max, first };
         let outgoing = outgoing(&name, rules);
         prop_assert!(is_valid(&outgoing) && outgoing.len() <= length_max, "{}", outgoing);
         prop_assert!(rules.begins_well(&outgoing), "{}", outgoing);

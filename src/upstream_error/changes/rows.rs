@@ -4,7 +4,7 @@ mod ability;
 mod nothing;
 mod words;
 
-use super::{Has, Loss, Row, Warning};
+use super::{ChangeRow, Has, Loss, WarningName};
 use crate::upstream_error::refused::Refused;
 
 /// Phrases for a feature that a model or server does not support or allow. `nt` is the end of
@@ -22,10 +22,10 @@ const WITH_THINKING: Has = |_, context| context.refusable.thinking;
 
 /// Row without evidence, used as a base for other rows: any request can have the change, and the
 /// profile stays the same.
-pub(super) const ROW: Row = Row {
+pub(super) const ROW: ChangeRow = ChangeRow {
     change: Refused::JoinedTexts,
     loss: Loss::Nothing,
-    warning: Warning::Key(""),
+    warning: WarningName::Key(""),
     chat: ALWAYS,
     responses: ALWAYS,
     messages: false,
@@ -39,12 +39,12 @@ pub(super) const ROW: Row = Row {
 };
 
 /// Base row for changes that apply only to Chat Completions requests.
-const OF_CHAT: Row = Row { responses: NEVER, ..ROW };
+const OF_CHAT: ChangeRow = ChangeRow { responses: NEVER, ..ROW };
 
 /// Base row for changes that apply only to Responses requests.
-const OF_RESPONSES: Row = Row { chat: NEVER, ..ROW };
+const OF_RESPONSES: ChangeRow = ChangeRow { chat: NEVER, ..ROW };
 
 /// Returns the rows of all changes, ordered from the smallest loss for the client.
-pub(in crate::upstream_error) fn rows() -> impl Iterator<Item = &'static Row> {
+pub(in crate::upstream_error) fn rows() -> impl Iterator<Item = &'static ChangeRow> {
     [nothing::ROWS, words::ROWS, ability::ROWS].into_iter().flatten()
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::text::words;
-use crate::upstream_error::wordings::{Part, Wordings};
+use crate::upstream_error::wordings::{PhraseRole, Wordings};
 
 /// Number of consecutive words that count as a quotation if the request contains them, too. At the
 /// end of the error one word fewer is enough, and around words of complaint one more is needed.
@@ -63,7 +63,7 @@ impl<'s> Echoes<'s> {
 
     /// Returns true if the server's own words contain one of these phrases.
     pub(super) fn says_one_of(&mut self, wordings: &Wordings) -> bool {
-        wordings.phrases(Part::Alone).any(|phrase| self.refuses(phrase))
+        wordings.phrases(PhraseRole::Alone).any(|phrase| self.refuses(phrase))
     }
 
     /// Returns true if the server's own words contain `word`. `length`: number of consecutive words

@@ -8,7 +8,7 @@ use super::echoes::QUOTED_WORDS;
 use super::*;
 use crate::model::request_context::RequestContext;
 use crate::upstream_error::from_upstream;
-use crate::upstream_error::wordings::Part;
+use crate::upstream_error::wordings::PhraseRole;
 
 /// Words of the server around a quotation, which name no path.
 const OWN: [(&str, &str); 9] = [
@@ -30,7 +30,8 @@ const AROUND: [(&str, &str); 6] =
 /// Returns words: names and complaints of the table's rows, and words without meaning.
 fn pool() -> Vec<String> {
     let rows = rows().flat_map(|row| listed(row.names).chain(listed(row.lacks)));
-    let of_rows = rows.chain(WANTS_TEXT.phrases(Part::Alone)).flat_map(|entry| entry.split(" & "));
+    let of_rows =
+        rows.chain(WANTS_TEXT.phrases(PhraseRole::Alone)).flat_map(|entry| entry.split(" & "));
     let others = [
         "the",
         "file",

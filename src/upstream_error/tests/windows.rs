@@ -1,7 +1,7 @@
 //! Tests of errors about a prompt and an answer that are together longer than the context window.
 
 use super::*;
-use crate::upstream_error::refused::{Refused, Space};
+use crate::upstream_error::refused::{Refused, WindowSpace};
 
 /// Server, URL of the report, error message; tokens of the prompt, of the answer, and of the
 /// window.
@@ -105,7 +105,7 @@ fn asked_for(answer: u64, estimate: u64) -> RequestContext {
 }
 
 /// Returns the space that the error leaves for the answer.
-fn left(message: &str, context: &RequestContext) -> Option<Space> {
+fn left(message: &str, context: &RequestContext) -> Option<WindowSpace> {
     let body = serde_json::json!({"error": {"message": message}}).to_string();
     let error = refused_for(400, &body, context);
     let rejection = error.rejection()?;
@@ -122,7 +122,7 @@ fn what_a_window_leaves_for_the_answer_is_read_from_the_words_of_servers() {
         let estimate = prompt - prompt / 10;
         let context = asked_for(answer, estimate);
         // An almost full window leaves no space, so that the client compacts.
-        let expected = Space { answer: window - prompt, prompt, estimate };
+        let expected = WindowSpace { answer: window - prompt, prompt, estimate };
         let expected = (expected.answer >= 1_024).then_some(expected);
         assert_eq!(left(message, &context), expected, "{who}: {message} {link}");
     }

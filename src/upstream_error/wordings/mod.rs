@@ -37,7 +37,7 @@ use crate::text::words;
 
 /// Role of a phrase in recognizing an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum PhraseRole {
     /// Phrase that is sufficient: the error is of this kind.
     Alone,
     /// Phrase that names the part of the request that the error is about.
@@ -54,8 +54,8 @@ pub(super) enum Part {
 
 /// Phrases of one wording, with their source.
 #[derive(Debug)]
-pub(super) struct Row {
-    part: Part,
+pub(super) struct WordingRow {
+    part: PhraseRole,
     phrases: &'static [&'static str],
     /// Server or service that uses the wording; empty if several do.
     #[cfg_attr(
@@ -73,47 +73,48 @@ pub(super) struct Row {
 
 /// Wordings of one kind of error.
 #[derive(Debug)]
-pub(super) struct Wordings(&'static [Row]);
+pub(super) struct Wordings(&'static [WordingRow]);
 
 impl Wordings {
     /// Returns the phrases with one role, in the order of the table.
-    pub(super) fn phrases(&self, part: Part) -> impl Iterator<Item = &'static str> {
+    pub(super) fn phrases(&self, part: PhraseRole) -> impl Iterator<Item = &'static str> {
         let rows = self.0.iter().filter(move |row| row.part == part);
         rows.flat_map(|row| row.phrases.iter().copied())
     }
 
     /// Returns true if `text` contains a phrase with this role.
-    pub(super) fn has(&self, part: Part, text: &str) -> bool {
+    pub(super) fn has(&self, part: PhraseRole, text: &str) -> bool {
         self.phrases(part).any(|phrase| stands(text, phrase))
     }
 
     /// Returns true if `text` contains a phrase that is sufficient by itself.
     pub(super) fn any(&self, text: &str) -> bool {
-        self.has(Part::Alone, text)
+        self.has(PhraseRole::Alone, text)
     }
 
     /// Returns true if `text` is an error of this kind: by a sufficient phrase, or by a subject and
     /// a refusal, and without an excluding phrase.
     pub(super) fn says(&self, text: &str) -> bool {
-        (self.any(text) || self.has(Part::Subject, text) && self.has(Part::Refusal, text))
-            && !self.has(Part::Other, text)
+        (self.any(text)
+            || self.has(PhraseRole::Subject, text) && self.has(PhraseRole::Refusal, text))
+            && !self.has(PhraseRole::Other, text)
     }
 
     /// Returns true if `word` equals one of the phrases that are sufficient by themselves.
     pub(super) fn lists(&self, word: &str) -> bool {
-        self.phrases(Part::Alone).any(|phrase| phrase == word)
+        self.phrases(PhraseRole::Alone).any(|phrase| phrase == word)
     }
 
     /// Returns the position in `text` at which the first of the phrases begins.
     pub(super) fn first_place(&self, text: &str) -> Option<usize> {
-        self.phrases(Part::Alone).filter_map(|phrase| words::find(text, phrase)).min()
+        self.phrases(PhraseRole::Alone).filter_map(|phrase| words::find(text, phrase)).min()
     }
 
     /// Returns the number beside the first phrase of the table that stands beside a number.
     pub(super) fn number(&self, text: &str) -> Option<u64> {
         let phrases = self.0.iter().flat_map(|row| row.phrases.iter().map(|it| (row.part, *it)));
         phrases.into_iter().find_map(|(part, phrase)| match part {
-            Part::Before => number_before(text, phrase),
+            PhraseRole::Before => number_before(text, phrase),
             _ => number_after(text, phrase),
         })
     }
@@ -135,8 +136,8 @@ macro_rules! wordings {
         $($part:ident: $($phrase:literal)|+ $(=> $who:literal $(, $link:literal)?)?;)+
     })+) => {
         $($(#[doc = $doc])+ pub(in crate::upstream_error) static $name: $crate::upstream_error::wordings::Wordings =
-            $crate::upstream_error::wordings::Wordings(&[$($crate::upstream_error::wordings::Row {
-                part: $crate::upstream_error::wordings::Part::$part,
+            $crate::upstream_error::wordings::Wordings(&[$($crate::upstream_error::wordings::WordingRow {
+                part: $crate::upstream_error::wordings::PhraseRole::$part,
                 phrases: &[$($phrase),+],
                 who: concat!($($who)?),
                 link: concat!($($($link)?)?),

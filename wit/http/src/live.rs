@@ -2,7 +2,7 @@
 
 use std::mem;
 
-use creole::observe::log::Request;
+use creole::observe::log::LoggedRequest;
 use creole::{CallId, Exchange, Failure, Pace};
 use wasip2::http::types::ResponseOutparam;
 use wasip2::io::poll::{self, Pollable};
@@ -15,7 +15,7 @@ use crate::clock::Clock;
 pub(crate) struct Live {
     pub(crate) exchange: Exchange,
     pub(crate) clock: Clock,
-    pub(crate) request: Request,
+    pub(crate) request: LoggedRequest,
     client: Client,
 }
 
@@ -43,7 +43,7 @@ impl Live {
     pub(crate) fn new(
         exchange: Exchange,
         clock: Clock,
-        request: Request,
+        request: LoggedRequest,
         out: ResponseOutparam,
     ) -> Self {
         Self { exchange, clock, request, client: Client::Waiting(out) }

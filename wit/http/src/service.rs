@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use creole::callers::Callers;
 use creole::json::Writer;
-use creole::observe::log::Request;
+use creole::observe::log::LoggedRequest;
 use creole::{
     Call, CallId, Config, Exchange, Failure, Header, HostCan, Pace, Pings, Reply, RequestHead,
     Unreachable,
@@ -38,7 +38,7 @@ pub(crate) fn handle(request: &IncomingRequest, out: ResponseOutparam) {
         HostCan { ping: Pings::Sent, ask_again: true, list_models: true, ..HostCan::default() };
     let exchange = Exchange::new(config, seed, can);
     let began = clock.now();
-    let known = Request { method, path, began, ..Request::default() };
+    let known = LoggedRequest { method, path, began, ..LoggedRequest::default() };
     let mut live = Live::new(exchange, clock, known, out);
     let head = headers::list(&request.headers());
     // Declared in this order: the host wants a body's stream to be dropped before the body.

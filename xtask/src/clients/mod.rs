@@ -42,7 +42,7 @@ pub(crate) const OVER_RESPONSES: &[&str] = &["python-sdk-2", "typescript-sdk-1"]
 
 /// Options of `cargo xtask clients`.
 #[derive(Args)]
-pub(crate) struct Options {
+pub(crate) struct ClientsOptions {
     /// Folders of `harness/clients` (with `--servers`, of `harness/real-servers`), or a tier:
     /// `default`, `second`, `third`, or `all`.
     #[arg(value_name = "NAME", default_value = "default")]
@@ -126,7 +126,7 @@ impl Entry for Client {
 
 /// Results that one script printed.
 #[derive(Default)]
-struct Outcome {
+struct ScriptOutcome {
     version: String,
     /// Names of the checks that passed.
     checks: Vec<String>,
@@ -136,7 +136,7 @@ struct Outcome {
 }
 
 /// Runs the chosen clients on the chosen hosts. Returns true if all checks passed.
-pub(crate) fn clients(options: &Options) -> Result<bool> {
+pub(crate) fn clients(options: &ClientsOptions) -> Result<bool> {
     if options.table {
         return table::write().map(|()| true);
     }
@@ -271,7 +271,7 @@ impl Client {
     }
 
     /// Runs the script, prints its output, and collects the results.
-    fn run(&self, serving: &Serving) -> Result<Outcome> {
+    fn run(&self, serving: &Serving) -> Result<ScriptOutcome> {
         let demo = &serving.upstream;
         let folder = self.installed();
         let mut command = Command::new(install::program(self));
@@ -280,7 +280,7 @@ impl Client {
         command.arg(format!("http://{}:{}", demo.host, demo.port));
         command.arg(&folder).env("PATH", install::path(&folder)?);
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
-        let mut outcome = Outcome::default();
+        let mut outcome = ScriptOutcome::default();
         let mut counted = false;
         for line in child.stdout.take().into_iter().flat_map(|out| BufReader::new(out).lines()) {
             let line = line?;
@@ -297,7 +297,7 @@ impl Client {
     }
 }
 
-impl Outcome {
+impl ScriptOutcome {
     /// Reads one line of the script's output. Returns true if it is the last line.
     fn read(&mut self, line: &str) -> bool {
         if let Some(version) = line.strip_prefix("version ") {

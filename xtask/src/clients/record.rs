@@ -11,7 +11,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::{Client, Outcome, Protocol};
+use super::{Client, Protocol, ScriptOutcome};
 use crate::hosts::Host;
 use crate::workspace;
 
@@ -35,7 +35,12 @@ pub(super) struct Run {
 const BROKEN_OFF: &str = "the script runs to its end";
 
 impl Run {
-    fn new(client: &Client, host: Host, protocol: Protocol, outcome: &Outcome) -> Result<Self> {
+    fn new(
+        client: &Client,
+        host: Host,
+        protocol: Protocol,
+        outcome: &ScriptOutcome,
+    ) -> Result<Self> {
         let mut failed = outcome.failures.clone();
         if outcome.failed > failed.len() as u64 {
             failed.push(BROKEN_OFF.to_owned());
@@ -68,7 +73,7 @@ pub(super) fn keep(
     client: &Client,
     host: Host,
     protocol: Protocol,
-    outcome: &Outcome,
+    outcome: &ScriptOutcome,
 ) -> Result<()> {
     let run = Run::new(client, host, protocol, outcome)?;
     let folder = results();

@@ -13,7 +13,7 @@ use anyhow::{Context as _, Result, bail};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{Options, Protocol, install};
+use super::{ClientsOptions, Protocol, install};
 use crate::catalog::{self, Entry, Tier};
 use crate::children::{Children, Stop};
 use crate::hosts::Host;
@@ -94,7 +94,7 @@ fn tiny() -> String {
 }
 
 /// Tests the chosen servers, all of them even after a failure. Returns true if all passed.
-pub(crate) fn servers(options: &Options) -> Result<bool> {
+pub(crate) fn servers(options: &ClientsOptions) -> Result<bool> {
     let mut good = true;
     for server in catalog::chosen::<Server>(&options.names)? {
         if options.protocol == Protocol::Responses && server.responses.is_none() {

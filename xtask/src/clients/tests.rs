@@ -5,7 +5,7 @@ use super::*;
 
 #[test]
 fn the_lines_of_a_script_are_read() {
-    let mut outcome = Outcome::default();
+    let mut outcome = ScriptOutcome::default();
     for line in ["version Claude Code 2.1.330", "noise", "ok it_works (0.3 s)", "FAIL other"] {
         assert!(!outcome.read(line), "{line}");
     }
@@ -20,7 +20,7 @@ fn the_lines_of_a_script_are_read() {
 
 #[test]
 fn a_version_begins_after_the_name() {
-    let mut outcome = Outcome::default();
+    let mut outcome = ScriptOutcome::default();
     outcome.read("version n8n 2.41.3");
     assert_eq!(outcome.version, "2.41.3");
     outcome.read("version LangChain, Python 1.4.7 (langchain-anthropic 1.7.7)");

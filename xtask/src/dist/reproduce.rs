@@ -9,12 +9,12 @@ use std::process::Command;
 use anyhow::{Context as _, Result, ensure};
 
 use super::binaries::{self, TARGETS};
-use super::{Options, folder};
+use super::{DistOptions, folder};
 use crate::setup;
 use crate::workspace;
 
 /// Fails unless every rebuilt file is identical to the file in `dist/`.
-pub(crate) fn reproduce(options: &Options) -> Result<()> {
+pub(crate) fn reproduce(options: &DistOptions) -> Result<()> {
     let first = fs::read_to_string(folder().join("SHA256SUMS"));
     let first = first.context("`cargo xtask dist` makes what is compared")?;
     let scratch = std::env::temp_dir().join(format!("creole-again-{}", std::process::id()));
@@ -28,7 +28,7 @@ pub(crate) fn reproduce(options: &Options) -> Result<()> {
 }
 
 /// Builds everything below a folder, and returns the checksums.
-fn again(options: &Options, scratch: &Path) -> Result<String> {
+fn again(options: &DistOptions, scratch: &Path) -> Result<String> {
     // The folder is deeper than that of this workspace.
     let root = scratch.join("in/another/folder");
     copy_sources(&root)?;

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 
 use super::built::Variables;
-use super::{LIMIT, Outcome, counts, processor_time};
+use super::{LIMIT, StageOutcome, counts, processor_time};
 use crate::workspace::own;
 
 /// Maximum number of parallel stages, besides the stage that computes. Parallel stages mostly wait.
@@ -23,7 +23,7 @@ const AT_ONCE: usize = 2;
 pub(super) struct Beside {
     /// Names of the stages that have not ended.
     running: Vec<&'static str>,
-    outcomes: Receiver<(Outcome, String)>,
+    outcomes: Receiver<(StageOutcome, String)>,
 }
 
 impl Beside {
@@ -54,25 +54,25 @@ impl Beside {
     }
 
     /// Prints and returns the results of the stages that ended since the last call.
-    pub(super) fn ended(&mut self) -> Vec<Outcome> {
-        let ended: Vec<Outcome> = self.outcomes.try_iter().map(show).collect();
+    pub(super) fn ended(&mut self) -> Vec<StageOutcome> {
+        let ended: Vec<StageOutcome> = self.outcomes.try_iter().map(show).collect();
         self.running.retain(|name| ended.iter().all(|outcome| outcome.name != *name));
         ended
     }
 
     /// Waits for all remaining stages, and returns their results. A stage without a result has
     /// failed.
-    pub(super) fn all(self) -> Vec<Outcome> {
+    pub(super) fn all(self) -> Vec<StageOutcome> {
         let Self { mut running, outcomes } = self;
-        let mut ended: Vec<Outcome> = outcomes.into_iter().map(show).collect();
+        let mut ended: Vec<StageOutcome> = outcomes.into_iter().map(show).collect();
         running.retain(|name| ended.iter().all(|outcome| outcome.name != *name));
-        ended.extend(running.into_iter().map(Outcome::lost));
+        ended.extend(running.into_iter().map(StageOutcome::lost));
         ended
     }
 }
 
 /// Prints the result of a stage as the last lines of its process.
-pub(super) fn report(outcome: &Outcome) {
+pub(super) fn report(outcome: &StageOutcome) {
     println!("{PROCESSOR}{:.1}", processor_time());
     println!("{} passed, {} failed", outcome.passed, outcome.failed);
 }
@@ -81,7 +81,7 @@ pub(super) fn report(outcome: &Outcome) {
 const PROCESSOR: &str = "seconds of processor time: ";
 
 /// Runs one stage. Returns its result, and the output that it printed.
-fn stage(name: &'static str, variables: &Variables, logs: &Path) -> (Outcome, String) {
+fn stage(name: &'static str, variables: &Variables, logs: &Path) -> (StageOutcome, String) {
     let start = Instant::now();
     let log = logs.join(format!("{name}.log"));
     let (good, text) = match process(name, variables, &log) {
@@ -101,7 +101,18 @@ fn stage(name: &'static str, variables: &Variables, logs: &Path) -> (Outcome, St
     let failed = failed.max(u64::from(!good || last.is_none()));
     let good = failed == 0;
     let seconds = start.elapsed().as_secs_f64();
-    (Outcome { passed, failed, ignored, good, seconds, processor, ..Outcome::of(name) }, text)
+    (
+        StageOutcome {
+            passed,
+            failed,
+            ignored,
+            good,
+            seconds,
+            processor,
+            ..StageOutcome::of(name)
+        },
+        text,
+    )
 }
 
 fn process(name: &str, variables: &Variables, log: &Path) -> Result<bool> {
@@ -125,7 +136,7 @@ fn process(name: &str, variables: &Variables, log: &Path) -> Result<bool> {
     }
 }
 
-fn show((mut outcome, text): (Outcome, String)) -> Outcome {
+fn show((mut outcome, text): (StageOutcome, String)) -> StageOutcome {
     println!("\n== {}", outcome.name);
     outcome.output.show(&text);
     outcome

@@ -51,7 +51,7 @@ fn a_command_that_hangs_is_ended_and_one_that_leaves_the_pipe_open_is_not_waited
         ["echo '1 passed, 0 failed'; exec sleep 30", "sleep 30 & echo '1 passed, 0 failed'"]
     {
         let start = Instant::now();
-        let mut outcome = Outcome::of("hangs");
+        let mut outcome = StageOutcome::of("hangs");
         let mut command = Command::new("sh");
         let done =
             count_within(Duration::from_millis(500), command.args(["-c", script]), &mut outcome);

@@ -24,7 +24,7 @@ const KINDS: [(&str, &str, &[&str]); 7] = [
 ];
 
 /// Input item whose fields were checked.
-struct Item<'a> {
+struct CheckedItem<'a> {
     kind: &'static str,
     id: Option<&'a str>,
     call_id: Option<&'a str>,
@@ -51,7 +51,7 @@ pub(super) fn items(input: &[Value], model: &str, id_length_max: usize) -> Check
     Ok(())
 }
 
-fn item(item: &Value, path: String, longest: usize) -> Result<Item<'_>, Refusal> {
+fn item(item: &Value, path: String, longest: usize) -> Result<CheckedItem<'_>, Refusal> {
     let fields = object(item, &path)?;
     let kind = text(fields, &path, "type")?.unwrap_or("message");
     if kind == "item_reference" {
@@ -69,7 +69,7 @@ fn item(item: &Value, path: String, longest: usize) -> Result<Item<'_>, Refusal>
     if let Some(id) = id {
         self::id(id, &member(&path, "id"), prefix)?;
     }
-    let mut read = Item { kind, id, call_id: None, is_answer: true, fields, path };
+    let mut read = CheckedItem { kind, id, call_id: None, is_answer: true, fields, path };
     let path = read.path.as_str();
     match kind {
         "message" => read.is_answer = message(fields, path)?,
@@ -207,8 +207,8 @@ fn summary(fields: &Fields, path: &str) -> Checked {
 }
 
 /// Checks that every call has an output, and every output an earlier call.
-fn paired(items: &[Item<'_>]) -> Checked {
-    let is_output = |item: &Item<'_>| item.kind.ends_with("_output");
+fn paired(items: &[CheckedItem<'_>]) -> Checked {
+    let is_output = |item: &CheckedItem<'_>| item.kind.ends_with("_output");
     let mut open: Vec<&str> = Vec::new();
     let mut called: Vec<&str> = Vec::new();
     for item in items {
@@ -235,9 +235,9 @@ fn paired(items: &[Item<'_>]) -> Checked {
 /// Checks that a reasoning item is complete, comes from this model, and is followed by the item
 /// that it led to.
 fn reasoning(
-    item: &Item<'_>,
-    next: Option<&Item<'_>>,
-    behind: &[Item<'_>],
+    item: &CheckedItem<'_>,
+    next: Option<&CheckedItem<'_>>,
+    behind: &[CheckedItem<'_>],
     model: &str,
 ) -> Checked {
     let named = item.id.unwrap_or_default();
@@ -280,7 +280,7 @@ fn reasoning(
 }
 
 /// Checks that an item whose `id` refers to a reasoning item has that reasoning item before it.
-fn led_to(item: &Item<'_>, before: &[Item<'_>]) -> Checked {
+fn led_to(item: &CheckedItem<'_>, before: &[CheckedItem<'_>]) -> Checked {
     let Some(id) = item.id else { return Ok(()) };
     let Some(name) = id.split_once("_r").map(|(_, rest)| rest) else { return Ok(()) };
     let name = name.split_once('_').map_or(name, |(name, _)| name);

@@ -2,8 +2,12 @@
 
 use super::*;
 
-fn read(body: &str) -> Answer {
-    Answer::of(&Received { status: 200, body: body.to_owned(), ..Received::default() })
+fn read(body: &str) -> ModelReply {
+    ModelReply::of(&ReceivedResponse {
+        status: 200,
+        body: body.to_owned(),
+        ..ReceivedResponse::default()
+    })
 }
 
 #[test]
@@ -35,13 +39,13 @@ fn a_stream_and_a_whole_answer_are_read_alike() {
 
 #[test]
 fn an_answer_that_is_none_says_why() {
-    let error = |answer: Answer| answer.error.unwrap();
+    let error = |answer: ModelReply| answer.error.unwrap();
     let received =
         r#"{"type":"error","error":{"type":"api_error","message":"No."},"request_id":"r"}"#;
     assert_eq!(error(read(received)), "No.");
     assert_eq!(error(read(&format!("event: error\ndata: {received}\n\n"))), "No.");
     assert_eq!(error(read("")), "the answer has no end");
-    assert_eq!(error(Answer::of(&Received::default())), "no answer came in time");
+    assert_eq!(error(ModelReply::of(&ReceivedResponse::default())), "no answer came in time");
 }
 
 #[test]

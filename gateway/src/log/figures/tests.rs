@@ -39,7 +39,7 @@ fn report(stream: bool) -> Report {
 
 #[test]
 fn the_speed_of_a_stream_counts_from_its_first_content() {
-    let request = Request { began: 900, ..Request::default() };
+    let request = LoggedRequest { began: 900, ..LoggedRequest::default() };
     let figures = Figures::of(&request, &report(true), 2_500);
     assert_eq!((figures.first_ms, figures.duration_ms), (Some(600), 1_600));
     assert_eq!((figures.input_tokens, figures.speed), (100, Some(100.0)));
@@ -52,7 +52,7 @@ fn the_speed_of_a_stream_counts_from_its_first_content() {
 #[test]
 fn a_request_that_passed_has_its_upstreams_status() {
     let passed = Some((201, "a".to_owned()));
-    let request = Request { passed, ..Request::default() };
+    let request = LoggedRequest { passed, ..LoggedRequest::default() };
     assert_eq!(Figures::of(&request, &Report::default(), 9).status, 201);
-    assert_eq!(Figures::of(&Request::default(), &Report::default(), 9).status, 499);
+    assert_eq!(Figures::of(&LoggedRequest::default(), &Report::default(), 9).status, 499);
 }

@@ -32,7 +32,7 @@ fn report() -> Report {
 
 #[test]
 fn a_line_says_what_a_person_asks_first() {
-    let request = Request { began: 1_000, ..Request::default() };
+    let request = LoggedRequest { began: 1_000, ..LoggedRequest::default() };
     let mut report = report();
     assert_eq!(
         bare(&line(&request, &report, 7_100)),
@@ -56,8 +56,11 @@ fn a_line_says_what_a_person_asks_first() {
 
 #[test]
 fn a_failure_has_its_cause_and_its_colour() {
-    let request =
-        Request { began: 1_000, path: "/v1/x?key=secret".to_owned(), ..Request::default() };
+    let request = LoggedRequest {
+        began: 1_000,
+        path: "/v1/x?key=secret".to_owned(),
+        ..LoggedRequest::default()
+    };
     let failed = Outcome::Failed(creole::error::ErrorKind::Api, creole::error::Fault::Upstream);
     let report = Report {
         outcome: failed,
@@ -84,7 +87,7 @@ fn a_failure_ends_with_its_reason_and_the_id_of_the_request() {
             upstream_message: upstream_message.map(str::to_owned),
             ..report()
         };
-        bare(&line(&Request::default(), &report, 7_100))
+        bare(&line(&LoggedRequest::default(), &report, 7_100))
     };
     let failed = Outcome::Failed(creole::error::ErrorKind::Api, creole::error::Fault::Upstream);
     let shown = ended(failed, "Upstream could not be reached", Some("not shown"));
@@ -100,7 +103,7 @@ fn a_failure_ends_with_its_reason_and_the_id_of_the_request() {
 #[test]
 fn a_name_that_a_client_chose_ends_no_line_and_paints_nothing() {
     let report = Report { model: "a\u{1b}[31m\nb\u{9b}2J".to_owned(), ..report() };
-    let shown = line(&Request::default(), &report, 7_100);
+    let shown = line(&LoggedRequest::default(), &report, 7_100);
     assert_eq!(shown.lines().count(), 1, "{shown:?}");
     assert!(bare(&shown).starts_with("200 a�[31m�b�2J @local"), "{shown:?}");
 }

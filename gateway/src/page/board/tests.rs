@@ -19,8 +19,8 @@ fn a_thousand_exchanges_take_no_more_room_than_a_hundred() {
     let board = Board::default();
     for _ in 0..1_000 {
         let number = board.begin();
-        board.show(number, &Request::default(), &report(200));
-        board.end(number, &Request::default(), &report(200), 1);
+        board.show(number, &LoggedRequest::default(), &report(200));
+        board.end(number, &LoggedRequest::default(), &report(200), 1);
     }
     board.with(|state| {
         assert_eq!(state.rows.len(), ROWS_MAX);
@@ -32,10 +32,10 @@ fn a_thousand_exchanges_take_no_more_room_than_a_hundred() {
 #[test]
 fn probes_are_not_shown_but_requests_that_failed_are() {
     let board = Board::default();
-    let request = Request { path: "/?x".to_owned(), ..Request::default() };
+    let request = LoggedRequest { path: "/?x".to_owned(), ..LoggedRequest::default() };
     board.end(board.begin(), &request, &report(200), 1);
     assert_eq!(board.with(|state| state.rows.len()), 0);
-    let refused = Request { path: "/v1/messages".to_owned(), ..Request::default() };
+    let refused = LoggedRequest { path: "/v1/messages".to_owned(), ..LoggedRequest::default() };
     board.end(board.begin(), &refused, &report(400), 1);
     assert_eq!(board.with(|state| state.totals.failed), 1);
 }
@@ -57,12 +57,12 @@ fn an_upstream_is_asked_once_while_what_is_known_is_fresh() {
     let board = Board::default();
     assert!(board.is_due("local", 1_000));
     assert!(!board.is_due("local", 2_000));
-    board.note("local", Answer::Status(200), 3_000);
+    board.note("local", CheckResult::Status(200), 3_000);
     assert!(!board.is_due("local", 17_999));
     assert!(board.is_due("local", 18_000));
     let known = board.with(|state| state.health.get("local").map(|known| known.answer.clone()));
-    assert_eq!(known, Some(Answer::Status(200)));
+    assert_eq!(known, Some(CheckResult::Status(200)));
     let failed = Report { failed_by: Some(Cause::Unreachable), ..report(502) };
-    board.end(board.begin(), &Request::default(), &failed, 18_001);
+    board.end(board.begin(), &LoggedRequest::default(), &failed, 18_001);
     assert!(!board.is_due("local", 19_000));
 }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::page::board::Board;
 use creole::error::{ErrorKind, Fault};
-use creole::observe::log::Request;
+use creole::observe::log::LoggedRequest;
 use creole::observe::report::{AnswerReport, Outcome, Report};
 use creole::observe::warning::Warnings;
 
@@ -27,7 +27,7 @@ fn board(name: &str) -> Board {
         answer: AnswerReport { output_tokens: 100, input_tokens: 1_000, ..AnswerReport::default() },
         ..Report::default()
     };
-    let request = Request { began: 1_000, path: name.to_owned(), ..Request::default() };
+    let request = LoggedRequest { began: 1_000, path: name.to_owned(), ..LoggedRequest::default() };
     board.end(board.begin(), &request, &report, 2_500);
     board.show(board.begin(), &request, &report);
     board.end(board.begin(), &request, &Report { model: String::new(), ..report }, 2_500);
@@ -79,7 +79,7 @@ fn a_failure_has_its_reason_and_its_request_id_and_nothing_of_the_upstreams_mess
         upstream_message: Some("canary".to_owned()),
         ..Report::default()
     };
-    let request = Request { path: "/v1/messages".to_owned(), ..Request::default() };
+    let request = LoggedRequest { path: "/v1/messages".to_owned(), ..LoggedRequest::default() };
     board.end(board.begin(), &request, &report, 2_500);
     let html = board.with(|state| page(&Config::default(), state, "n"));
     let wanted =

@@ -6,17 +6,17 @@ use std::pin::pin;
 use std::task::{Context, Waker};
 
 /// Begins a request with a whole body.
-fn begin(client: &Arc<Client>) -> Busy {
+fn begin(client: &Arc<ClientConnection>) -> Busy {
     begin_until(client, Stage::Whole)
 }
 
-fn begin_until(client: &Arc<Client>, stage: Stage) -> Busy {
+fn begin_until(client: &Arc<ClientConnection>, stage: Stage) -> Busy {
     let mut busy = client.begin();
     busy.reach(stage);
     busy
 }
 
-fn is_closed(client: &Client) -> bool {
+fn is_closed(client: &ClientConnection) -> bool {
     pin!(client.ended()).poll(&mut Context::from_waker(Waker::noop())).is_ready()
 }
 
@@ -52,7 +52,7 @@ async fn a_newcomer_has_time_for_its_head_where_one_client_keeps_all_places() {
     // Connections without requests, beyond the part of strangers, close each other.
     let more: Vec<_> = (0..20).map(|_| open()).collect();
     assert!(bare.iter().chain(&more[..14]).all(|client| is_closed(client)));
-    let is_kept = |client: &Arc<Client>| !is_closed(client);
+    let is_kept = |client: &Arc<ClientConnection>| !is_closed(client);
     assert!(is_kept(&newcomer) && idle[7..].iter().chain(&more[14..]).all(is_kept));
 }
 
@@ -126,7 +126,7 @@ async fn small_answers_of_a_connection_are_its_own_and_others_count() {
     let budget = Budget::new(MAX);
     let connections = Connections::new(2);
     let [client, kept] = [connections.client(), connections.client()].map(Option::unwrap);
-    let answer = |client: &Arc<Client>, bytes| {
+    let answer = |client: &Arc<ClientConnection>, bytes| {
         let mut busy = begin_until(client, Stage::LetIn);
         busy.count_answer(bytes, &budget).then_some(busy)
     };
@@ -152,7 +152,7 @@ async fn refusals_that_nobody_reads_end_no_upload_of_their_connection() {
     const MAX: usize = 256 << 20;
     let (budget, connections) = (Budget::new(MAX), Connections::new(2));
     let [shared, alone] = [connections.client(), connections.client()].map(Option::unwrap);
-    let refuse = |client: &Arc<Client>| {
+    let refuse = |client: &Arc<ClientConnection>| {
         let mut busy = client.begin();
         busy.count_answer(100_000, &budget).then_some(busy).unwrap()
     };

@@ -7,7 +7,7 @@ use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 fn translations() -> Translations {
-    Translations::new(Apart::start(NonZero::new(2).unwrap()).unwrap())
+    Translations::new(Offload::start(NonZero::new(2).unwrap()).unwrap())
 }
 
 async fn thread(translations: &Translations, bytes: usize) -> ThreadId {

@@ -17,8 +17,8 @@ use tokio::task::JoinSet;
 use crate::log::Format;
 use crate::page::Board;
 use crate::server::client_socket::ClientSocket;
-use crate::server::connections::{Client, Connections, PASSING_MAX};
-use crate::server::offload::Apart;
+use crate::server::connections::{ClientConnection, Connections, PASSING_MAX};
+use crate::server::offload::Offload;
 use crate::server::workers;
 use crate::upstream::client;
 
@@ -27,7 +27,7 @@ pub(crate) fn gateway(address: SocketAddr, load: Load) -> Gateway {
         config: Arc::new(Config::default()),
         caller: Arc::new(Caller::new(&Arc::default(), &client::connector().unwrap())),
         budget: Budget::new(1 << 20),
-        translations: Translations::new(Apart::start(NonZero::<usize>::MIN).unwrap()),
+        translations: Translations::new(Offload::start(NonZero::<usize>::MIN).unwrap()),
         documents: Arc::new(Documents::new()),
         fetches: Arc::new(FetchLimits::new()),
         seeds: Arc::new(Seeds::Fixed(1)),
@@ -70,7 +70,7 @@ fn with_keys(budget_max: usize, upstream: SocketAddr) -> Arc<Gateway> {
 const NOWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 1);
 
 /// Serves a connection, and returns the client's end of it.
-fn serve(gateway: &Arc<Gateway>, place: &Arc<Client>, buffered: usize) -> DuplexStream {
+fn serve(gateway: &Arc<Gateway>, place: &Arc<ClientConnection>, buffered: usize) -> DuplexStream {
     let (near, far) = tokio::io::duplex(buffered);
     let (read, write) = tokio::io::split(far);
     let budget = Arc::clone(&gateway.budget);
@@ -88,7 +88,7 @@ fn serve(gateway: &Arc<Gateway>, place: &Arc<Client>, buffered: usize) -> Duplex
 struct Unread {
     sender: http2::SendRequest<Full<Bytes>>,
     connections: Arc<Connections>,
-    place: Arc<Client>,
+    place: Arc<ClientConnection>,
     budget: Arc<Budget>,
 }
 

@@ -14,14 +14,14 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::server::connections::{Client, Connections, Stage};
+use crate::server::connections::{ClientConnection, Connections, Stage};
 
 /// Bytes of an answer: some pieces of it.
 const ANSWER_BYTES: usize = 200_000;
 
 /// Returns an HTTP/2 answer whose client lets one piece come at a time, with its connection and all
 /// connections.
-async fn answer() -> (Response<hyper::body::Incoming>, Arc<Client>, Arc<Connections>) {
+async fn answer() -> (Response<hyper::body::Incoming>, Arc<ClientConnection>, Arc<Connections>) {
     let connections = Connections::new(1);
     let place = connections.client().unwrap();
     let (client, server) = tokio::io::duplex(1 << 16);

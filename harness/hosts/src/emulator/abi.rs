@@ -3,7 +3,7 @@
 
 use wasmtime::{Caller, Extern, Linker, Memory};
 
-use super::world::{Local, PLUGIN, Side, Trap, Way, World};
+use super::world::{Local, PLUGIN, Side, Trap, VisibleWay, World};
 use crate::Header;
 
 const OK: i32 = 0;
@@ -255,7 +255,7 @@ fn get_buffer(
 ) -> i32 {
     let bytes = match side_of_buffer(buffer) {
         Some(side) => match caller.data_mut().way(side) {
-            Some(Way { buffer: Some(bytes), .. }) => bytes.clone(),
+            Some(VisibleWay { buffer: Some(bytes), .. }) => bytes.clone(),
             _ => return NOT_FOUND,
         },
         None if buffer == 7 => caller.data().configuration.clone(),
@@ -294,7 +294,7 @@ fn set_buffer(
         return OK;
     }
     let (start, size) = (start as usize, size as usize);
-    let Some(Way { buffer: Some(bytes), .. }) = caller.data_mut().way(side) else {
+    let Some(VisibleWay { buffer: Some(bytes), .. }) = caller.data_mut().way(side) else {
         return refuse(&mut caller, format!("set the body of the {side:?}: there is no buffer"));
     };
     if start == 0 && size == 0 {

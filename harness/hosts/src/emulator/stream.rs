@@ -1,7 +1,7 @@
 //! HTTP stream of the emulated Envoy, which acts on what the filter's callbacks return.
 
 use super::vm::Vm;
-use super::world::{Local, PLUGIN, Side, Stream as Shown};
+use super::world::{Local, PLUGIN, Side, VisibleStream as Shown};
 use crate::{End, Got, Header, Seen, value};
 
 /// Default of Envoy's `per_connection_buffer_limit_bytes`.

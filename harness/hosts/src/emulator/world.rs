@@ -21,7 +21,7 @@ pub enum Side {
 
 /// Head and buffer of one direction, as far as the filter can see them.
 #[derive(Debug, Default)]
-pub struct Way {
+pub struct VisibleWay {
     /// Headers of the head.
     pub headers: Vec<Header>,
     /// True if the head can still be changed: in its callback, and while the head is paused.
@@ -46,9 +46,9 @@ pub struct Local {
 
 /// Part of an HTTP stream that the filter can see.
 #[derive(Debug, Default)]
-pub struct Stream {
+pub struct VisibleStream {
     /// Directions of the stream, indexed by [`Side`].
-    pub ways: [Way; 2],
+    pub ways: [VisibleWay; 2],
     /// Value of the property `response.code_details`.
     pub details: String,
     /// Local response, sent to the client when the callback has returned, as Envoy does.
@@ -63,7 +63,7 @@ pub struct Stream {
 #[derive(Debug, Default)]
 pub struct World {
     /// Streams by the ids of their contexts.
-    pub streams: BTreeMap<u32, Stream>,
+    pub streams: BTreeMap<u32, VisibleStream>,
     /// Number of streams created so far.
     pub contexts: u32,
     /// Id of the context that hostcalls refer to.
@@ -92,7 +92,7 @@ impl World {
         Self { now_ms, ..Self::default() }
     }
 
-    pub(super) fn way(&mut self, side: Side) -> Option<&mut Way> {
+    pub(super) fn way(&mut self, side: Side) -> Option<&mut VisibleWay> {
         let stream = self.streams.get_mut(&self.context)?;
         Some(&mut stream.ways[side as usize])
     }

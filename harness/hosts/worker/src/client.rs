@@ -63,7 +63,7 @@ pub async fn get(worker: &Worker, path: &str) -> Got {
 
 /// Counts of live objects in the isolate of a Worker with test hooks.
 #[derive(Debug)]
-pub struct Figures {
+pub struct LiveCounts {
     /// Number of exchanges.
     pub live: u64,
     /// Number of requests and streams that wait for the WebAssembly module.
@@ -72,12 +72,12 @@ pub struct Figures {
     pub bytes: u64,
 }
 
-pub async fn figures(worker: &Worker) -> Figures {
+pub async fn figures(worker: &Worker) -> LiveCounts {
     let mut asked = request("GET", "/", "");
     asked.headers_mut().insert("x-test-hook", "figures".parse().unwrap());
     let got = send(worker, asked).await.json();
     let figure = |name: &str| got[name].as_u64().unwrap();
-    Figures { live: figure("live"), waiting: figure("waiting"), bytes: figure("bytes") }
+    LiveCounts { live: figure("live"), waiting: figure("waiting"), bytes: figure("bytes") }
 }
 
 pub async fn post(worker: &Worker, path: &str, body: impl Into<Bytes>) -> Got {

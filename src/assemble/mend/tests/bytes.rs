@@ -163,8 +163,8 @@ fn no_more_is_held_than_what_can_be_left_out() {
         format!(r#"{{"z":1{},"z":1}}"#, " ".repeat(HELD_BYTES_MAX)),
         format!(r#"{{"z":1,{}"z":1}}"#, " ".repeat(HELD_BYTES_MAX)),
     ] {
-        let mut budget = Budget::default();
-        let mut mender = Mender::of(&schema, &mut budget).unwrap();
+        let mut budget = ValidationBudget::default();
+        let mut mender = InputMender::of(&schema, &mut budget).unwrap();
         let mut out = String::new();
         for letter in input.chars() {
             out.push_str(mender.push(letter.encode_utf8(&mut [0; 4]), &mut budget));
@@ -218,8 +218,8 @@ fn what_is_known_of_a_schema_is_bounded() {
     );
     let tool = tool("t", &schema);
     let input = format!(r#"{{"all":{{{}"z":1}}}}"#, members(127, r#"{"a":null}"#));
-    let mut budget = Budget::default();
-    let mut mender = Mender::of(&tool, &mut budget).unwrap();
+    let mut budget = ValidationBudget::default();
+    let mut mender = InputMender::of(&tool, &mut budget).unwrap();
     let out = mender.push(&input, &mut budget).to_owned();
     let kept: usize = mender.shapes.iter().map(Shape::bytes).sum();
     assert!(mender.shapes.len() > 8 && kept <= KNOWN_BYTES_MAX, "{kept}");
@@ -229,19 +229,19 @@ fn what_is_known_of_a_schema_is_bounded() {
     // A root schema larger than the memory limit is not read.
     let wide =
         format!(r#"{{"properties":{{"{}":{{"type":"integer"}}}}}}"#, "n".repeat(KNOWN_BYTES_MAX));
-    assert!(Mender::of(&Tool { schema: Some(wide.into()), ..tool }, &mut budget).is_none());
+    assert!(InputMender::of(&Tool { schema: Some(wide.into()), ..tool }, &mut budget).is_none());
 }
 
 #[test]
 fn a_spent_budget_leaves_everything() {
     let schema = with(r#"{"type":"integer"}"#);
-    let mut budget = Budget::default();
-    let mut mender = Mender::of(&schema, &mut budget).unwrap();
+    let mut budget = ValidationBudget::default();
+    let mut mender = InputMender::of(&schema, &mut budget).unwrap();
     let elements = "{\"a\":null},".repeat(200_000);
     let many = tool(
         "t",
         r#"{"properties":{"l":{"type":"array","items":{"properties":{"a":{"type":"integer"}}}}}}"#,
     );
-    let _ = Mender::whole(&many, &format!("{{\"l\":[{elements}{{}}]}}"), &mut budget);
+    let _ = InputMender::whole(&many, &format!("{{\"l\":[{elements}{{}}]}}"), &mut budget);
     assert_eq!(mender.push(r#"{"a":null,"z":1}"#, &mut budget), r#"{"a":null,"z":1}"#);
 }

@@ -1,7 +1,7 @@
 //! Property names that Kimi refuses. Such properties are explained in the description of their
 //! object, so that the model still writes them under the client's names.
 
-use crate::dialect::schema::facts::Facts;
+use crate::dialect::schema::facts::SchemaFacts;
 use crate::json::{self, Str, Writer};
 use crate::text::names::Names;
 use crate::text::words;
@@ -10,7 +10,7 @@ use crate::text::words;
 const RESERVED: [&str; 5] = ["$defs", "$ref", "anyOf", "required", "additionalProperties"];
 
 /// Returns the properties whose names Kimi refuses. `defined`: the schema is part of a definition.
-pub(super) fn moved<'a>(facts: &Facts<'a>, defined: bool) -> Names<'a, &'a str> {
+pub(super) fn moved<'a>(facts: &SchemaFacts<'a>, defined: bool) -> Names<'a, &'a str> {
     let mut moved = Names::default();
     for (name, schema) in json::members(facts.named) {
         let name = name.decode();
@@ -30,7 +30,7 @@ pub(super) fn moved<'a>(facts: &Facts<'a>, defined: bool) -> Names<'a, &'a str> 
 /// Writes `required`, without names that are not in `properties`.
 pub(super) fn required(
     value: &str,
-    facts: &Facts<'_>,
+    facts: &SchemaFacts<'_>,
     moved: &Names<'_, &str>,
     json: &mut Writer<'_>,
 ) {
@@ -46,7 +46,7 @@ pub(super) fn required(
 }
 
 /// Writes the description, with the properties whose names Kimi refuses.
-pub(super) fn describe(facts: &Facts<'_>, moved: &Names<'_, &str>, json: &mut Writer<'_>) {
+pub(super) fn describe(facts: &SchemaFacts<'_>, moved: &Names<'_, &str>, json: &mut Writer<'_>) {
     let mut names = json::elements(facts.required).filter_map(json::string).peekable();
     json.key("description").string(|out| {
         let described = facts.description.filter(|description| !description.is_blank());

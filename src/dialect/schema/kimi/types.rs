@@ -1,7 +1,7 @@
 //! Schemas with several types, which Kimi allows only with a title and a description. Keywords that
 //! apply to one type move into that type's branch of an `anyOf`.
 
-use crate::dialect::schema::facts::Facts;
+use crate::dialect::schema::facts::SchemaFacts;
 use crate::json::{self, Str};
 use crate::json_schema::written;
 
@@ -16,7 +16,7 @@ pub(super) fn is_note(keyword: &str) -> bool {
 
 /// Returns the branches of an `anyOf`, one per type, if a schema has several types and more than a
 /// description.
-pub(super) fn branches(schema: &str, facts: &Facts<'_>) -> Option<String> {
+pub(super) fn branches(schema: &str, facts: &SchemaFacts<'_>) -> Option<String> {
     let types: Vec<Str<'_>> = json::elements(facts.types).filter_map(json::string).collect();
     let says_more = |key: Str<'_>| !(is_note(key.raw()) || is_top(key.raw()) || key == "type");
     let is_choice = types.len() > 1 && json::members(schema).any(|(key, _)| says_more(key));

@@ -1,7 +1,7 @@
 //! Values in schemas, reduced to what Kimi allows: `enum` values of the schema's type, and numbers
 //! that are not too large.
 
-use crate::dialect::schema::facts::Facts;
+use crate::dialect::schema::facts::SchemaFacts;
 use crate::json::{self, Str, Writer};
 use crate::json_schema::written;
 use crate::text::words;
@@ -11,7 +11,7 @@ const VALUES_MAX: usize = 1000;
 
 /// Writes an `enum` with the values that match the schema's type. If there is no type, the type of
 /// the values is written too, provided that all have the same.
-pub(super) fn write(values: &str, facts: &Facts<'_>, json: &mut Writer<'_>) {
+pub(super) fn write(values: &str, facts: &SchemaFacts<'_>, json: &mut Writer<'_>) {
     if json::elements(values).nth(VALUES_MAX).is_some() {
         return;
     }
@@ -77,7 +77,7 @@ fn number(value: &str) -> Option<f64> {
 /// Returns a schema whose types and `enum` match as Kimi requires: with other types, or without the
 /// values. Kimi allows an `enum` with two types only if one is `null` and the other is neither
 /// object nor array.
-pub(super) fn narrowed(schema: &str, facts: &Facts<'_>) -> Option<String> {
+pub(super) fn narrowed(schema: &str, facts: &SchemaFacts<'_>) -> Option<String> {
     let types: Vec<Str<'_>> = json::elements(facts.types).filter_map(json::string).collect();
     if !facts.enumerated || types.len() < 2 {
         return None;

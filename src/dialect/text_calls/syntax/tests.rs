@@ -3,7 +3,12 @@
 use super::*;
 use crate::model::request_context::{self, Tool};
 
-fn read(name: TextToolCalls, text: &str, extent: Extent, tools: Tools<'_>) -> Option<Vec<Piece>> {
+fn read(
+    name: TextToolCalls,
+    text: &str,
+    extent: Extent,
+    tools: FindTool<'_>,
+) -> Option<Vec<Piece>> {
     Syntax::of(name)?.read(text, extent, tools)
 }
 

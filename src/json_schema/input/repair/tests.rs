@@ -32,9 +32,9 @@ fn a_text_becomes_the_json_that_its_schema_wants_and_nothing_else_changes() {
         ("[1]", None),
         ("7", None),
     ] {
-        let unquoted = unquoted(schema, input, &mut Budget::default());
+        let unquoted = unquoted(schema, input, &mut ValidationBudget::default());
         assert_eq!(unquoted.as_deref(), expected, "{input}");
     }
-    assert_eq!(unquoted("true", r#"{"a":"[]"}"#, &mut Budget::default()), None);
-    assert_eq!(unquoted(schema, r#"{"ref":"[]"}"#, &mut Budget { bytes: 0 }), None);
+    assert_eq!(unquoted("true", r#"{"a":"[]"}"#, &mut ValidationBudget::default()), None);
+    assert_eq!(unquoted(schema, r#"{"ref":"[]"}"#, &mut ValidationBudget { bytes: 0 }), None);
 }

@@ -1,10 +1,10 @@
 //! Assembles the tool calls of an answer from the fragments that an upstream sends.
 
 use super::fragment::{Contradiction, Fragment};
-use super::known::{Candidates, Known};
-use crate::answer::Output;
+use super::known::{CallFacts, Candidates};
+use crate::answer::ReaderOutput;
 use crate::assemble::Assembly;
-use crate::assemble::call::{Call, CallState};
+use crate::assemble::call::{CallParts, CallState};
 use crate::error::Error;
 
 /// Facts about the tool calls of one answer, learned from their fragments. The facts show which
@@ -12,7 +12,7 @@ use crate::error::Error;
 #[derive(Debug, Default)]
 pub(super) struct Fragments {
     /// Facts about each call, by its position in the answer.
-    known: Vec<Known>,
+    known: Vec<CallFacts>,
     /// Positions of the calls that have been named by earlier entries of the same `tool_calls`
     /// list.
     named_in_list: Vec<usize>,
@@ -32,7 +32,7 @@ impl Fragments {
 
     /// Adds empty facts for calls that were found in a text and have no fragments.
     fn note_others(&mut self, assembly: &Assembly) {
-        self.known.resize(assembly.calls().all().len(), Known::default());
+        self.known.resize(assembly.calls().all().len(), CallFacts::default());
     }
 
     /// Adds a tool call, or a fragment of a call, to the answer. Returns the position of the call,
@@ -43,7 +43,7 @@ impl Fragments {
         fragment: &Fragment<'_>,
         is_whole: bool,
         assembly: &mut Assembly,
-        to: &mut Output<'_>,
+        to: &mut ReaderOutput<'_>,
     ) -> Result<Option<usize>, Error> {
         self.note_others(assembly);
         let calls = Candidates::new(assembly.calls().all(), &self.known);
@@ -56,7 +56,7 @@ impl Fragments {
             None => {
                 let doubtful = calls.last().is_some_and(|last| fragment.may_only_repeat(last));
                 self.known.push(fragment.begun());
-                assembly.add_call(Call::new(doubtful), to)?
+                assembly.add_call(CallParts::new(doubtful), to)?
             }
         };
         if fragment.has_name() {
@@ -73,7 +73,7 @@ impl Fragments {
         index: usize,
         fragment: &Fragment<'_>,
         assembly: &mut Assembly,
-        to: &mut Output<'_>,
+        to: &mut ReaderOutput<'_>,
     ) -> Option<usize> {
         let state = assembly.calls().all().get(index)?.state();
         if state == CallState::LeftOut {

@@ -12,7 +12,7 @@
 //! a new index is held back.
 
 use crate::json::Str;
-use crate::protocols::chat::wire::{Choice, Chunk, Delta, Part};
+use crate::protocols::chat::wire::{Choice, Chunk, ContentPart, Delta};
 
 /// Number of consecutive chunks with rising `index` from which on `index` is read as a counter of
 /// chunks. No client requests that many answers.
@@ -37,7 +37,7 @@ enum Numbers {
 
 /// Decision whether the text or reasoning of a choice is sent to the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum ChoiceVerdict {
     /// Content that is a part of the answer and is sent to the client.
     Part,
     /// Text that is held back until the meaning of `index` is known.
@@ -146,40 +146,40 @@ impl Choices {
     }
 
     /// Decides whether the reasoning in a delta of a choice is part of the answer.
-    pub(super) fn judge_reasoning(&mut self, choice: u64, delta: &Delta<'_>) -> Verdict {
+    pub(super) fn judge_reasoning(&mut self, choice: u64, delta: &Delta<'_>) -> ChoiceVerdict {
         let texts =
             [delta.reasoning_content, delta.reasoning, delta.reasoning_text, delta.thinking];
         let details = delta.reasoning_details.iter().map(|detail| detail.text);
         let mut texts = texts.into_iter().chain(details).flatten();
         if self.reasoning == Some(choice) || texts.all(|text| text.is_blank()) {
-            return Verdict::Part;
+            return ChoiceVerdict::Part;
         }
         let owner = *self.reasoning.get_or_insert(choice);
         let is_other = owner != choice && self.numbers == Numbers::Names;
-        self.take(choice, if is_other { Verdict::Other } else { Verdict::Part })
+        self.take(choice, if is_other { ChoiceVerdict::Other } else { ChoiceVerdict::Part })
     }
 
     /// Decides whether the text in a delta of a choice is part of the answer, and stores the text
     /// if the decision must wait.
-    pub(super) fn judge_text(&mut self, choice: u64, delta: &Delta<'_>) -> Verdict {
-        let says = |part: &Part<'_>| match part {
-            Part::Text(text) | Part::Refusal(text) => !text.is_blank(),
-            Part::Thinking(_) | Part::Reasoning(_) => false,
+    pub(super) fn judge_text(&mut self, choice: u64, delta: &Delta<'_>) -> ChoiceVerdict {
+        let says = |part: &ContentPart<'_>| match part {
+            ContentPart::Text(text) | ContentPart::Refusal(text) => !text.is_blank(),
+            ContentPart::Thinking(_) | ContentPart::Reasoning(_) => false,
         };
         let refuses = delta.refusal.is_some_and(|text| !text.is_blank());
         if self.text == Some(choice) || !(refuses || delta.content.iter().any(says)) {
-            return Verdict::Part;
+            return ChoiceVerdict::Part;
         }
         let verdict = match (self.text, self.numbers) {
-            (None, _) | (_, Numbers::Counts) => Verdict::Part,
-            (Some(_), Numbers::Names) => Verdict::Other,
+            (None, _) | (_, Numbers::Counts) => ChoiceVerdict::Part,
+            (Some(_), Numbers::Names) => ChoiceVerdict::Other,
             (Some(_), Numbers::Unknown) => {
                 for part in delta.content.iter() {
-                    if let Part::Text(text) = part {
+                    if let ContentPart::Text(text) = part {
                         self.held.push((choice, text.raw().to_owned()));
                     }
                 }
-                Verdict::Held
+                ChoiceVerdict::Held
             }
         };
         self.text.get_or_insert(choice);
@@ -187,14 +187,14 @@ impl Choices {
     }
 
     /// Decides whether the text of a message is part of the answer. Such text is never held back.
-    pub(super) fn judge_message(&mut self, choice: u64) -> Verdict {
+    pub(super) fn judge_message(&mut self, choice: u64) -> ChoiceVerdict {
         let owner = *self.text.get_or_insert(choice);
         let is_other = owner != choice && self.numbers == Numbers::Names;
-        self.take(choice, if is_other { Verdict::Other } else { Verdict::Part })
+        self.take(choice, if is_other { ChoiceVerdict::Other } else { ChoiceVerdict::Part })
     }
 
-    fn take(&mut self, choice: u64, verdict: Verdict) -> Verdict {
-        if verdict != Verdict::Other || self.is_other(choice) {
+    fn take(&mut self, choice: u64, verdict: ChoiceVerdict) -> ChoiceVerdict {
+        if verdict != ChoiceVerdict::Other || self.is_other(choice) {
             return verdict;
         }
         if self.others.len() < OTHERS_MAX {
@@ -210,7 +210,7 @@ impl Choices {
             return false;
         }
         for (choice, _) in std::mem::take(&mut self.held) {
-            self.take(choice, Verdict::Other);
+            self.take(choice, ChoiceVerdict::Other);
         }
         true
     }

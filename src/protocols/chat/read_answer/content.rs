@@ -5,26 +5,26 @@ use std::ops::{Deref, DerefMut};
 use super::calls::Fragments;
 use super::fragment::Fragment;
 use super::reasoning;
-use crate::answer::Output;
-use crate::carry::signature::Field;
-use crate::content::{self, Source};
+use crate::answer::ReaderOutput;
+use crate::carry::signature::SignatureField;
+use crate::content::{self, CitedSource};
 use crate::error::Error;
 use crate::json::{self, Str};
 use crate::model::request_context::RequestContext;
-use crate::protocols::chat::wire::{Arguments, Delta, Part, ToolCall};
+use crate::protocols::chat::wire::{Arguments, ContentPart, Delta, ToolCall};
 use crate::text::names::NameSet;
 
 /// Content of one answer so far, with the state that assigns fragments to tool calls and recognizes
 /// marked reasoning.
 #[derive(Debug)]
-pub(super) struct Content {
+pub(super) struct ChoiceContent {
     common: content::Content,
     calls: Fragments,
     /// True if the last text was marked as reasoning ([`Field::Marked`]).
     in_marked: bool,
 }
 
-impl Deref for Content {
+impl Deref for ChoiceContent {
     type Target = content::Content;
 
     fn deref(&self) -> &content::Content {
@@ -32,13 +32,13 @@ impl Deref for Content {
     }
 }
 
-impl DerefMut for Content {
+impl DerefMut for ChoiceContent {
     fn deref_mut(&mut self) -> &mut content::Content {
         &mut self.common
     }
 }
 
-impl Content {
+impl ChoiceContent {
     pub(super) fn new(context: &RequestContext, ids_used: NameSet<'static>) -> Self {
         Self {
             common: content::Content::new(context, ids_used),
@@ -52,7 +52,7 @@ impl Content {
     pub(super) fn take_parts(
         &mut self,
         delta: &Delta<'_>,
-        to: &mut Output<'_>,
+        to: &mut ReaderOutput<'_>,
     ) -> Result<(), Error> {
         let mut parts = delta.content.iter().peekable();
         while let Some(part) = parts.next() {
@@ -79,33 +79,39 @@ impl Content {
     #[inline]
     pub(super) fn take_part(
         &mut self,
-        part: Part<'_>,
+        part: ContentPart<'_>,
         is_thought: bool,
-        to: &mut Output<'_>,
+        to: &mut ReaderOutput<'_>,
     ) -> Result<(), Error> {
         match part {
-            Part::Text(text) if is_thought => {
+            ContentPart::Text(text) if is_thought => {
                 let (thought, text) = reasoning::marked(text.raw());
                 self.in_marked = true;
-                self.push_raw_reasoning(thought, Field::Marked, to);
+                self.push_raw_reasoning(thought, SignatureField::Marked, to);
                 self.take_raw_text(text, to)
             }
-            Part::Text(text) if std::mem::take(&mut self.in_marked) => {
+            ContentPart::Text(text) if std::mem::take(&mut self.in_marked) => {
                 self.take_raw_text(reasoning::without_end(text.raw()), to)
             }
-            Part::Text(text) if !self.is_whole() && self.text_mut().repeats(text.raw()) => Ok(()),
-            Part::Text(text) => self.take_text(text, to),
-            Part::Thinking(text) => self.take_part_of_reasoning(text, Field::Parts, to),
-            Part::Reasoning(text) => self.take_part_of_reasoning(text, Field::Marked, to),
-            Part::Refusal(text) => self.take_refusal(text, to),
+            ContentPart::Text(text) if !self.is_whole() && self.text_mut().repeats(text.raw()) => {
+                Ok(())
+            }
+            ContentPart::Text(text) => self.take_text(text, to),
+            ContentPart::Thinking(text) => {
+                self.take_part_of_reasoning(text, SignatureField::Parts, to)
+            }
+            ContentPart::Reasoning(text) => {
+                self.take_part_of_reasoning(text, SignatureField::Marked, to)
+            }
+            ContentPart::Refusal(text) => self.take_refusal(text, to),
         }
     }
 
     fn take_part_of_reasoning(
         &mut self,
         text: Str<'_>,
-        field: Field,
-        to: &mut Output<'_>,
+        field: SignatureField,
+        to: &mut ReaderOutput<'_>,
     ) -> Result<(), Error> {
         if self.reasoning_mut().counts(field) {
             self.push_reasoning(text, field, to);
@@ -117,18 +123,18 @@ impl Content {
     /// the delta and the text before the delta.
     fn take_annotations(&mut self, delta: &Delta<'_>) {
         for raw in delta.annotations.into_iter().flat_map(json::elements) {
-            if let Some(source) = Source::read(raw) {
+            if let Some(source) = CitedSource::read(raw) {
                 self.cite(&source);
             }
         }
     }
 
     /// Adds the reasoning of a delta to the answer.
-    pub(super) fn take_reasoning(&mut self, delta: &Delta<'_>, to: &mut Output<'_>) {
+    pub(super) fn take_reasoning(&mut self, delta: &Delta<'_>, to: &mut ReaderOutput<'_>) {
         let (field, said) = reasoning::choose(delta, self.reasoning_mut());
-        if field == Some(Field::ReasoningDetails) {
+        if field == Some(SignatureField::ReasoningDetails) {
             for text in reasoning::detail_texts(delta) {
-                self.push_reasoning(text, Field::ReasoningDetails, to);
+                self.push_reasoning(text, SignatureField::ReasoningDetails, to);
             }
         } else if let Some((field, text)) = said {
             self.push_reasoning(text, field, to);
@@ -142,7 +148,7 @@ impl Content {
         &mut self,
         choice: u64,
         delta: &Delta<'_>,
-        to: &mut Output<'_>,
+        to: &mut ReaderOutput<'_>,
     ) -> Result<(), Error> {
         self.take_annotations(delta);
         self.calls.begin_list(self.common.assembly());
@@ -164,7 +170,7 @@ impl Content {
         choice: u64,
         entry: &ToolCall<'_>,
         legacy: bool,
-        to: &mut Output<'_>,
+        to: &mut ReaderOutput<'_>,
     ) -> Result<(), Error> {
         if entry.is_empty() {
             return Ok(());

@@ -4,7 +4,7 @@ use crate::answer::output::failure;
 use crate::error::Error;
 use crate::model::request_context::RequestContext;
 use crate::model::stop_reason;
-use crate::protocols::chat::wire::{Chunk, Part};
+use crate::protocols::chat::wire::{Chunk, ContentPart};
 use crate::upstream_error as error;
 
 /// Returns the failure that a finish reason of the chunk stands for. The failure counts if nothing
@@ -14,7 +14,7 @@ pub(super) fn of(chunk: &Chunk<'_>, has_started: bool, context: &RequestContext)
         let word = choice.finish_reason?.decode();
         let failure = failure(&word, context)?;
         if stop_reason::is_told_in_text(&word)
-            && let Some(Part::Text(text)) = choice.delta.as_ref()?.content.iter().next()
+            && let Some(ContentPart::Text(text)) = choice.delta.as_ref()?.content.iter().next()
             && !text.is_blank()
         {
             return Some(error::from_object(&text.decode(), context));

@@ -2,12 +2,12 @@
 //!
 //! Fragments name their call by index, by id, by name, or not at all. Some servers send the same
 //! index or id for every call, or a different id for each fragment of a call. Then facts about
-//! earlier fragments ([`Known`]) and the inputs distinguish the calls.
+//! earlier fragments ([`CallFacts`]) and the inputs distinguish the calls.
 
 use std::borrow::Cow;
 
-use super::known::{Candidate, Candidates, Known};
-use crate::assemble::call::Call;
+use super::known::{CallFacts, Candidate, Candidates};
+use crate::assemble::call::CallParts;
 use crate::assemble::tool_input::{Compared, is_half};
 use crate::model::request_context::Tools;
 use crate::protocols::chat::wire::{Arguments, ToolCall};
@@ -46,8 +46,8 @@ impl<'a> Fragment<'a> {
     }
 
     /// Returns the initial facts about the call that this fragment begins.
-    pub(super) fn begun(&self) -> Known {
-        Known::new(self.key, self.legacy)
+    pub(super) fn begun(&self) -> CallFacts {
+        CallFacts::new(self.key, self.legacy)
     }
 
     /// Returns true if the fragment has a name.
@@ -59,8 +59,8 @@ impl<'a> Fragment<'a> {
     /// of the call.
     pub(super) fn give(
         &self,
-        call: &mut Call,
-        known: &mut Known,
+        call: &mut CallParts,
+        known: &mut CallFacts,
         tools: &Tools,
         scratch: &mut String,
     ) -> Contradiction {

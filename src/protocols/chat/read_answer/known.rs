@@ -3,11 +3,11 @@
 
 use std::ops::Deref;
 
-use crate::assemble::call::Call;
+use crate::assemble::call::CallParts;
 
 /// Facts about one tool call, learned from its fragments.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Known {
+pub(super) struct CallFacts {
     /// Index of the choice and index of the call, if the fragments of the call have an index.
     key: Option<(u64, u64)>,
     /// True if the call was sent as `function_call`.
@@ -24,7 +24,7 @@ pub(super) struct Known {
     other_indices: bool,
 }
 
-impl Known {
+impl CallFacts {
     pub(super) fn new(key: Option<(u64, u64)>, legacy: bool) -> Self {
         Self { key, legacy, ..Self::default() }
     }
@@ -61,7 +61,7 @@ impl Known {
     /// fragment, and of fragments after the complete input, are ignored.
     pub(super) fn learn(
         &mut self,
-        call: &Call,
+        call: &CallParts,
         id: Option<&str>,
         has_name: bool,
         key: Option<(u64, u64)>,
@@ -79,20 +79,20 @@ impl Known {
 /// Tool call that a fragment may belong to, with the facts about the call.
 #[derive(Clone, Copy)]
 pub(super) struct Candidate<'c> {
-    call: &'c Call,
-    known: &'c Known,
+    call: &'c CallParts,
+    known: &'c CallFacts,
 }
 
 impl Candidate<'_> {
-    pub(super) fn known(&self) -> &Known {
+    pub(super) fn known(&self) -> &CallFacts {
         self.known
     }
 }
 
 impl Deref for Candidate<'_> {
-    type Target = Call;
+    type Target = CallParts;
 
-    fn deref(&self) -> &Call {
+    fn deref(&self) -> &CallParts {
         self.call
     }
 }
@@ -100,12 +100,12 @@ impl Deref for Candidate<'_> {
 /// Tool calls of an answer, with the facts about each call.
 #[derive(Clone, Copy)]
 pub(super) struct Candidates<'c> {
-    calls: &'c [Call],
-    known: &'c [Known],
+    calls: &'c [CallParts],
+    known: &'c [CallFacts],
 }
 
 impl<'c> Candidates<'c> {
-    pub(super) fn new(calls: &'c [Call], known: &'c [Known]) -> Self {
+    pub(super) fn new(calls: &'c [CallParts], known: &'c [CallFacts]) -> Self {
         debug_assert_eq!(calls.len(), known.len());
         Self { calls, known }
     }

@@ -1,27 +1,27 @@
 //! State machine that turns the chunks of an answer into content blocks.
 //!
-//! [`Machine`] decides when the message to the client begins, which parts of a chunk belong to the
-//! answer, in which order they are added to the content, and when the answer is over.
+//! [`ChatMachine`] decides when the message to the client begins, which parts of a chunk belong to
+//! the answer, in which order they are added to the content, and when the answer is over.
 
-use super::choices::{Choices, Verdict};
-use super::content::Content;
+use super::choices::{ChoiceVerdict, Choices};
+use super::content::ChoiceContent;
 use super::early_failure;
 use super::finish::{Finish, Seen};
 use super::snapshots::{self, Snapshots};
 use crate::answer::output::failure;
-use crate::answer::{AnswerState, Ending, Output, Phase};
-use crate::carry::signature::Field;
+use crate::answer::{AnswerState, Ending, ReaderOutput, WriterPhase};
+use crate::carry::signature::SignatureField;
 use crate::error::Error;
 use crate::model::limits;
 use crate::model::request_context::RequestContext;
 use crate::model::stop_reason;
-use crate::protocols::chat::wire::{Choice, Chunk, Delta, Role};
+use crate::protocols::chat::wire::{Choice, Chunk, Delta, DeltaRole};
 use crate::text::names::NameSet;
 
 /// State of one answer that is being read.
 #[derive(Debug)]
-pub(super) struct Machine {
-    content: Content,
+pub(super) struct ChatMachine {
+    content: ChoiceContent,
     choices: Choices,
     /// Finish reasons of the upstream: when they arrived, and whether they mean the end.
     finish: Finish,
@@ -33,11 +33,11 @@ pub(super) struct Machine {
     in_result: bool,
 }
 
-impl Machine {
+impl ChatMachine {
     /// Creates the state of a new answer. `ids_used`: the call ids in the client's history.
     pub(super) fn new(context: &RequestContext, ids_used: NameSet<'static>) -> Self {
         Self {
-            content: Content::new(context, ids_used),
+            content: ChoiceContent::new(context, ids_used),
             choices: Choices::default(),
             finish: Finish::default(),
             snapshots: Snapshots::default(),
@@ -51,7 +51,7 @@ impl Machine {
         &mut self,
         choice: u64,
         delta: &Delta<'_>,
-        to: &mut Output<'_>,
+        to: &mut ReaderOutput<'_>,
     ) -> Result<(), Error> {
         to.report.chunks = to.report.chunks.saturating_add(1);
         self.content.start(to);
@@ -86,7 +86,7 @@ impl Machine {
         &mut self,
         chunk: &Chunk<'_>,
         raw: &str,
-        to: &mut Output<'_>,
+        to: &mut ReaderOutput<'_>,
     ) -> Result<(), Error> {
         // A `message` beside usage, or after the finish reason, is not a complaint.
         let has_stopped = self.content.summary().finish_reason().is_some();
@@ -98,7 +98,7 @@ impl Machine {
             return Err(limits::answer_exceeded(list));
         }
         self.take_chunk(chunk, to)?;
-        if to.phase() == Phase::Ended { Ok(()) } else { self.check_held(to) }
+        if to.phase() == WriterPhase::Ended { Ok(()) } else { self.check_held(to) }
     }
 
     /// Handles a whole answer, parsed as one chunk. `raw`: the JSON of the answer.
@@ -106,7 +106,7 @@ impl Machine {
         &mut self,
         chunk: &Chunk<'_>,
         raw: &str,
-        to: &mut Output<'_>,
+        to: &mut ReaderOutput<'_>,
     ) -> Result<(), Error> {
         if chunk.error {
             // Some gateways put an empty answer, or the content before an error, around the error.
@@ -134,11 +134,11 @@ impl Machine {
         self.content.set_whole();
         self.choices.note_whole(chunk, |word| stop_reason::says_call(&word.decode()));
         self.take_chunk(chunk, to)?;
-        if to.phase() == Phase::Ended { Ok(()) } else { self.end_answer(to) }
+        if to.phase() == WriterPhase::Ended { Ok(()) } else { self.end_answer(to) }
     }
 
     /// Returns an error if too many bytes of the answer are held back in memory.
-    fn check_held(&self, to: &Output<'_>) -> Result<(), Error> {
+    fn check_held(&self, to: &ReaderOutput<'_>) -> Result<(), Error> {
         let held = self.snapshots.held_bytes().saturating_add(self.choices.held_bytes());
         if self.content.waiting_bytes().saturating_add(held) > to.rules.waiting_bytes_max
             || to.writer.held_bytes() > to.rules.response_bytes_max
@@ -150,7 +150,7 @@ impl Machine {
 
     /// Handles an error that the upstream reports. A content-filter error, or an error about too
     /// little space in the context window, ends the answer with a `stop_reason`.
-    pub(super) fn fail(&mut self, raw: &str, to: &mut Output<'_>) -> Result<(), Error> {
+    pub(super) fn fail(&mut self, raw: &str, to: &mut ReaderOutput<'_>) -> Result<(), Error> {
         if self.content.text().is_cut() {
             return self.end_answer(to);
         }
@@ -159,7 +159,7 @@ impl Machine {
         self.end_answer(to)
     }
 
-    fn take_chunk(&mut self, chunk: &Chunk<'_>, to: &mut Output<'_>) -> Result<(), Error> {
+    fn take_chunk(&mut self, chunk: &Chunk<'_>, to: &mut ReaderOutput<'_>) -> Result<(), Error> {
         to.report.chunks = to.report.chunks.saturating_add(1);
         let before = self.content.pieces();
         to.report.name(chunk.id, chunk.model);
@@ -208,7 +208,11 @@ impl Machine {
 
     /// Adds the deltas in the choices of a chunk to the answer. Returns true if the chunk has
     /// messages instead of deltas.
-    fn take_choices(&mut self, chunk: &Chunk<'_>, to: &mut Output<'_>) -> Result<bool, Error> {
+    fn take_choices(
+        &mut self,
+        chunk: &Chunk<'_>,
+        to: &mut ReaderOutput<'_>,
+    ) -> Result<bool, Error> {
         let is_whole = self.content.is_whole();
         let mut has_messages = false;
         for choice in chunk.choices.iter() {
@@ -267,7 +271,7 @@ impl Machine {
 
     /// Adds texts to the answer that were held back until the meaning of their choices' `index` was
     /// known.
-    fn take_held(&mut self, held: Vec<String>, to: &mut Output<'_>) -> Result<(), Error> {
+    fn take_held(&mut self, held: Vec<String>, to: &mut ReaderOutput<'_>) -> Result<(), Error> {
         if self.choices.holds_others() && self.choices.drop_held() {
             to.warn("choice_dropped");
         }
@@ -285,13 +289,13 @@ impl Machine {
         &mut self,
         choice: u64,
         delta: &Delta<'_>,
-        to: &mut Output<'_>,
+        to: &mut ReaderOutput<'_>,
     ) -> Result<(), Error> {
         if self.content.text().is_cut() || self.choices.is_other(choice) {
             return Ok(());
         }
         if let Some(role) = delta.role {
-            self.in_result = role == Role::Tool;
+            self.in_result = role == DeltaRole::Tool;
         }
         let mut is_left_out = self.in_result && !delta.content.is_empty();
         if delta.content_dropped || is_left_out {
@@ -299,7 +303,7 @@ impl Machine {
         }
         if delta.has_reasoning() {
             if self.choices.reasoning() != Some(choice)
-                && self.choices.judge_reasoning(choice, delta) == Verdict::Other
+                && self.choices.judge_reasoning(choice, delta) == ChoiceVerdict::Other
             {
                 to.warn("choice_dropped");
                 return Ok(());
@@ -309,9 +313,9 @@ impl Machine {
         let has_text = !delta.content.is_empty() || delta.refusal.is_some();
         if has_text && self.choices.text() != Some(choice) && !is_left_out {
             match self.choices.judge_text(choice, delta) {
-                Verdict::Part => {}
-                Verdict::Held => is_left_out = true,
-                Verdict::Other => {
+                ChoiceVerdict::Part => {}
+                ChoiceVerdict::Held => is_left_out = true,
+                ChoiceVerdict::Other => {
                     to.warn("choice_dropped");
                     return Ok(());
                 }
@@ -333,7 +337,7 @@ impl Machine {
 
     /// Adds the messages of a chunk to the answer. All choices of one chunk are parts of one
     /// answer.
-    fn take_messages(&mut self, chunk: &Chunk<'_>, to: &mut Output<'_>) -> Result<(), Error> {
+    fn take_messages(&mut self, chunk: &Chunk<'_>, to: &mut ReaderOutput<'_>) -> Result<(), Error> {
         let cumulative = to.context.profile.cumulative_text;
         let mut snapshots = std::mem::take(&mut self.snapshots);
         let known = self.content.reasoning_field();
@@ -346,7 +350,7 @@ impl Machine {
         let (reasoning, texts) = snapshots.news(&said, cumulative);
         if let Some(reasoning) = reasoning {
             // White space, which does not show the field of the reasoning, may come first.
-            let field = self.content.reasoning_field().unwrap_or(Field::ReasoningContent);
+            let field = self.content.reasoning_field().unwrap_or(SignatureField::ReasoningContent);
             self.content.push_reasoning(reasoning, field, to);
         }
         self.take_delta(self.choices.text().unwrap_or_default(), &texts, to)?;
@@ -363,7 +367,7 @@ impl Machine {
     }
 
     /// Ends the answer: sends the remaining content and the stop reason to the client.
-    pub(super) fn end_answer(&mut self, to: &mut Output<'_>) -> Result<(), Error> {
+    pub(super) fn end_answer(&mut self, to: &mut ReaderOutput<'_>) -> Result<(), Error> {
         if !self.content.has_started() && !self.has_choice {
             return Err(Error::answer_empty());
         }
@@ -386,12 +390,12 @@ impl Machine {
     }
 }
 
-impl AnswerState for Machine {
+impl AnswerState for ChatMachine {
     fn break_off(&mut self) {
         self.finish.break_off();
     }
 
-    fn begin(&mut self, to: &mut Output<'_>) {
+    fn begin(&mut self, to: &mut ReaderOutput<'_>) {
         self.content.start(to);
     }
 

@@ -24,28 +24,28 @@ mod reasoning;
 mod snapshots;
 
 use crate::answer::json::{ObjectKind, ObjectReader, Taken};
-use crate::answer::{AnswerState, Output};
+use crate::answer::{AnswerState, ReaderOutput};
 use crate::error::Error;
 use crate::json;
 use crate::model::request_context::RequestContext;
-use crate::protocols::chat::wire::{Choice, Chunk, Pattern};
+use crate::protocols::chat::wire::{Choice, Chunk, ChunkPattern};
 use crate::sse::{self, Called};
 use crate::text::names::NameSet;
 use crate::text::words;
-use machine::Machine;
+use machine::ChatMachine;
 
 /// Reader of one Chat Completions answer, streamed or whole.
 #[derive(Debug)]
 pub(crate) struct ChatReader {
-    machine: Machine,
+    machine: ChatMachine,
     /// Last chunk of the stream, which the next chunk probably repeats.
-    pattern: Pattern,
+    pattern: ChunkPattern,
 }
 
 impl ChatReader {
     /// Creates the reader of a new answer. `ids_used`: the call ids in the client's history.
     pub(crate) fn new(context: &RequestContext, ids_used: NameSet<'static>) -> Self {
-        Self { machine: Machine::new(context, ids_used), pattern: Pattern::default() }
+        Self { machine: ChatMachine::new(context, ids_used), pattern: ChunkPattern::default() }
     }
 }
 
@@ -54,7 +54,7 @@ impl ObjectReader for ChatReader {
         &mut self,
         called: Called,
         object: &str,
-        to: &mut Output<'_>,
+        to: &mut ReaderOutput<'_>,
     ) -> Result<Taken, Error> {
         let is_plain = called.is_plain();
         if is_plain && let Some((choice, delta)) = self.pattern.read(object) {
@@ -90,7 +90,7 @@ impl ObjectReader for ChatReader {
         Ok(Taken::Yes { says })
     }
 
-    fn handle_body(&mut self, body: &str, to: &mut Output<'_>) -> Result<Taken, Error> {
+    fn handle_body(&mut self, body: &str, to: &mut ReaderOutput<'_>) -> Result<Taken, Error> {
         let Ok(chunk) = Chunk::read(body) else { return Ok(Taken::Unread) };
         if is_message(&chunk, body) {
             return Ok(Taken::Other(ObjectKind::Messages));
@@ -102,15 +102,15 @@ impl ObjectReader for ChatReader {
         Ok(Taken::Yes { says: true })
     }
 
-    fn handle_error(&mut self, data: &str, to: &mut Output<'_>) -> Result<(), Error> {
+    fn handle_error(&mut self, data: &str, to: &mut ReaderOutput<'_>) -> Result<(), Error> {
         self.machine.fail(data, to)
     }
 
-    fn handle_done(&mut self, to: &mut Output<'_>) -> Result<(), Error> {
+    fn handle_done(&mut self, to: &mut ReaderOutput<'_>) -> Result<(), Error> {
         self.machine.end_answer(to)
     }
 
-    fn end(&mut self, to: &mut Output<'_>) -> Result<(), Error> {
+    fn end(&mut self, to: &mut ReaderOutput<'_>) -> Result<(), Error> {
         self.machine.end_answer(to)
     }
 

@@ -4,22 +4,25 @@
 //! and `</thought>` at the end or at the start of the next text. A tag is never split between two
 //! chunks.
 
-use crate::answer::Output;
+use crate::answer::ReaderOutput;
 use crate::assemble::Assembly;
-use crate::carry::signature::{self, Field};
-use crate::content::{Reasoning, is_kept};
+use crate::carry::signature::{self, SignatureField};
+use crate::content::{ReasoningState, is_kept};
 use crate::json::Str;
 use crate::protocols::chat::wire::{Delta, ToolCall};
 use crate::text::words;
 
 /// Returns the reasoning in a delta or message, except in lists, and the field of the reasoning.
 /// The field is `known`, else the first field with text, else the first field present.
-pub(super) fn said<'a>(delta: &Delta<'a>, known: Option<Field>) -> Option<(Field, Str<'a>)> {
+pub(super) fn said<'a>(
+    delta: &Delta<'a>,
+    known: Option<SignatureField>,
+) -> Option<(SignatureField, Str<'a>)> {
     let fields = [
-        (Field::ReasoningContent, delta.reasoning_content),
-        (Field::Reasoning, delta.reasoning),
-        (Field::ReasoningText, delta.reasoning_text),
-        (Field::Thinking, delta.thinking),
+        (SignatureField::ReasoningContent, delta.reasoning_content),
+        (SignatureField::Reasoning, delta.reasoning),
+        (SignatureField::ReasoningText, delta.reasoning_text),
+        (SignatureField::Thinking, delta.thinking),
     ];
     if let Some(known) = known {
         let (field, text) = fields.into_iter().find(|(field, _)| *field == known)?;
@@ -55,15 +58,15 @@ pub(super) fn without_end(raw: &str) -> &str {
 #[inline]
 pub(super) fn choose<'a>(
     delta: &Delta<'a>,
-    reasoning: &mut Reasoning,
-) -> (Option<Field>, Option<(Field, Str<'a>)>) {
+    reasoning: &mut ReasoningState,
+) -> (Option<SignatureField>, Option<(SignatureField, Str<'a>)>) {
     let said = said(delta, reasoning.field());
     if said.is_some_and(|(_, text)| !text.is_empty()) {
         reasoning.note_come();
     }
     if reasoning.field().is_none() {
         let has_details = detail_texts(delta).next().is_some();
-        let details = has_details.then_some(Field::ReasoningDetails);
+        let details = has_details.then_some(SignatureField::ReasoningDetails);
         let spoken = said.filter(|(_, text)| !text.is_blank());
         reasoning.note_field(details.or_else(|| spoken.map(|(field, _)| field)));
     }
@@ -73,15 +76,15 @@ pub(super) fn choose<'a>(
 /// Stores the reasoning items of a delta that must be sent back to the upstream in later requests.
 pub(super) fn keep_details(
     delta: &Delta<'_>,
-    field: Option<Field>,
-    reasoning: &mut Reasoning,
+    field: Option<SignatureField>,
+    reasoning: &mut ReasoningState,
     blocks: &mut Assembly,
-    to: &Output<'_>,
+    to: &ReaderOutput<'_>,
 ) {
     for detail in delta.reasoning_details.iter() {
         let is_empty = detail.text.is_none() && detail.data.is_none() && detail.signature.is_none();
         if !is_empty && is_kept(to) {
-            blocks.push_detail(detail, field.unwrap_or(Field::ReasoningDetails), to);
+            blocks.push_detail(detail, field.unwrap_or(SignatureField::ReasoningDetails), to);
             reasoning.note_carried(detail.raw.len());
         }
     }
@@ -91,16 +94,16 @@ pub(super) fn keep_details(
 pub(super) fn keep_signature(
     index: usize,
     call: &ToolCall<'_>,
-    reasoning: &mut Reasoning,
+    reasoning: &mut ReasoningState,
     blocks: &mut Assembly,
-    to: &Output<'_>,
+    to: &ReaderOutput<'_>,
 ) {
     if let Some(signature) = call.signature
         && is_kept(to)
     {
         let placed = signature::placed(signature.place, &signature.text.decode());
         reasoning.note_carried(placed.len());
-        let field = reasoning.field().unwrap_or(Field::ReasoningContent);
+        let field = reasoning.field().unwrap_or(SignatureField::ReasoningContent);
         blocks.carry_signature(index, placed, field, to);
     }
 }

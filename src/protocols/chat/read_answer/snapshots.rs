@@ -13,11 +13,11 @@
 //! as the next piece. Text, reasoning and calls of a message are ignored if deltas have already
 //! brought them.
 
-use super::choices::{Choices, Verdict};
+use super::choices::{ChoiceVerdict, Choices};
 use super::reasoning::{marked, said, without_end};
-use crate::carry::signature::Field;
+use crate::carry::signature::SignatureField;
 use crate::json::{self, Str};
-use crate::protocols::chat::wire::{Chunk, Delta, Detail, Part, ToolCall};
+use crate::protocols::chat::wire::{Chunk, ContentPart, Delta, Detail, ToolCall};
 use crate::text::words;
 
 /// Texts of the messages in a stream so far.
@@ -44,28 +44,28 @@ impl Snapshots {
         &self,
         chunk: &Chunk<'_>,
         cumulative: bool,
-        known: Option<Field>,
+        known: Option<SignatureField>,
         text_has_come: bool,
         choices: &mut Choices,
     ) -> ChunkTexts {
         let mut said = ChunkTexts { field: known, ..ChunkTexts::default() };
         let reasoned = known.is_some() && !self.reasoning.is_used();
         for (choice, message) in messages(chunk, cumulative) {
-            let has_text = message.content.iter().any(|part| matches!(part, Part::Text(_)));
-            if has_text && choices.judge_message(choice) == Verdict::Other {
+            let has_text = message.content.iter().any(|part| matches!(part, ContentPart::Text(_)));
+            if has_text && choices.judge_message(choice) == ChoiceVerdict::Other {
                 said.dropped = said.dropped.saturating_add(1);
                 continue;
             }
             for part in message.content.iter() {
                 match part {
-                    Part::Text(part) if message.is_thought => {
+                    ContentPart::Text(part) if message.is_thought => {
                         said.text.push_str(marked(part.raw()).1);
                     }
-                    Part::Text(part) if said.field == Some(Field::Marked) => {
+                    ContentPart::Text(part) if said.field == Some(SignatureField::Marked) => {
                         said.text.push_str(without_end(part.raw()));
                     }
-                    Part::Text(part) => said.text.push_str(part.raw()),
-                    Part::Refusal(part) => said.refusal.push_str(part.raw()),
+                    ContentPart::Text(part) => said.text.push_str(part.raw()),
+                    ContentPart::Refusal(part) => said.refusal.push_str(part.raw()),
                     _ => {}
                 }
             }
@@ -97,7 +97,7 @@ impl Snapshots {
         let refusal = filled(take(&mut self.refusal, &said.refusal));
         let mut delta = Delta { refusal, ..Delta::default() };
         if let Some(text) = text {
-            delta.content.push(Part::Text(text));
+            delta.content.push(ContentPart::Text(text));
         }
         (reasoning, delta)
     }
@@ -198,32 +198,35 @@ fn trimmed(raw: &str) -> &str {
 
 /// Returns the JSON-escaped reasoning of a message and its field: the field `known`, else the first
 /// field with text. If two fields have reasoning, both hold the same text.
-fn reasoning(message: &Delta<'_>, known: Option<Field>) -> Option<(Field, String)> {
+fn reasoning(
+    message: &Delta<'_>,
+    known: Option<SignatureField>,
+) -> Option<(SignatureField, String)> {
     let details = || {
         let texts = message.reasoning_details.iter().filter_map(|detail| detail.text);
-        (Field::ReasoningDetails, texts.map(|text| text.raw()).collect::<String>())
+        (SignatureField::ReasoningDetails, texts.map(|text| text.raw()).collect::<String>())
     };
-    let parts = |wanted: Field| {
+    let parts = |wanted: SignatureField| {
         let texts = message.content.iter().filter_map(move |part| match part {
-            Part::Thinking(text) if wanted == Field::Parts => Some(text.raw()),
-            Part::Reasoning(text) if wanted == Field::Marked => Some(text.raw()),
-            Part::Text(text) if wanted == Field::Marked && message.is_thought => {
+            ContentPart::Thinking(text) if wanted == SignatureField::Parts => Some(text.raw()),
+            ContentPart::Reasoning(text) if wanted == SignatureField::Marked => Some(text.raw()),
+            ContentPart::Text(text) if wanted == SignatureField::Marked && message.is_thought => {
                 Some(marked(text.raw()).0)
             }
             _ => None,
         });
         (wanted, texts.collect::<String>())
     };
-    let counts = |(field, text): &(Field, String)| {
+    let counts = |(field, text): &(SignatureField, String)| {
         known.is_none_or(|known| known == *field) && !text.is_empty()
     };
     let plain = said(message, known);
-    let own = |(field, text): (Field, Str<'_>)| (field, text.raw().to_owned());
+    let own = |(field, text): (SignatureField, Str<'_>)| (field, text.raw().to_owned());
     Some(details())
         .filter(counts)
         .or_else(|| plain.filter(|(_, text)| !text.is_blank()).map(own))
-        .or_else(|| Some(parts(Field::Parts)).filter(counts))
-        .or_else(|| Some(parts(Field::Marked)).filter(counts))
+        .or_else(|| Some(parts(SignatureField::Parts)).filter(counts))
+        .or_else(|| Some(parts(SignatureField::Marked)).filter(counts))
         .or_else(|| plain.map(own))
 }
 
@@ -232,7 +235,7 @@ fn reasoning(message: &Delta<'_>, known: Option<Field>) -> Option<(Field, String
 pub(super) struct ChunkTexts {
     /// Reasoning of the messages; `field` is the field of the reasoning.
     pub(super) thought: String,
-    pub(super) field: Option<Field>,
+    pub(super) field: Option<SignatureField>,
     pub(super) text: String,
     pub(super) refusal: String,
     /// True if a message has tool calls.

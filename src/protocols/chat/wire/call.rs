@@ -18,12 +18,12 @@ pub(crate) struct ToolCall<'a> {
     /// True if the input is plain text for a custom tool and not JSON.
     pub custom: bool,
     /// Google's `thought_signature`, without which Gemini refuses the call's result.
-    pub signature: Option<Signature<'a>>,
+    pub signature: Option<CallSignature<'a>>,
 }
 
 /// Google's signature of a tool call, with the member of the JSON that held the signature.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Signature<'a> {
+pub(crate) struct CallSignature<'a> {
     /// Member in which the signature was received, and in which the signature must be sent back.
     pub place: SignaturePlace,
     /// Value of `thought_signature`, as the server sent the signature.
@@ -114,7 +114,7 @@ impl<'a> ToolCall<'a> {
     }
 
     fn sign(&mut self, place: SignaturePlace, reader: &mut Reader<'a>) -> Result<(), Error> {
-        let signature = filled(reader)?.map(|text| Signature { place, text });
+        let signature = filled(reader)?.map(|text| CallSignature { place, text });
         self.signature = signature.or(self.signature);
         Ok(())
     }
@@ -130,7 +130,7 @@ fn named<'a>(reader: &mut Reader<'a>) -> Result<Option<Str<'a>>, Error> {
 /// reasoning.
 pub(crate) fn read_extra<'a>(
     reader: &mut Reader<'a>,
-) -> Result<(Option<Signature<'a>>, bool), Error> {
+) -> Result<(Option<CallSignature<'a>>, bool), Error> {
     let (mut signature, mut is_thought) = (None, false);
     if !reader.object_or_skip()? {
         return Ok((None, false));
@@ -150,7 +150,8 @@ pub(crate) fn read_extra<'a>(
         while let Some(key) = reader.next_key()? {
             match key.raw() {
                 "thought_signature" => {
-                    signature = filled(reader)?.map(|text| Signature { place, text }).or(signature);
+                    signature =
+                        filled(reader)?.map(|text| CallSignature { place, text }).or(signature);
                 }
                 "thought" => is_thought = reader.skip()? == "true",
                 _ => drop(reader.skip()?),

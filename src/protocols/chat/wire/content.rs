@@ -7,7 +7,7 @@ use crate::protocols::chat::wire::{Few, text};
 
 /// Part of the content of a message, by type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part<'a> {
+pub(crate) enum ContentPart<'a> {
     /// Part with plain text of the answer.
     Text(Str<'a>),
     /// Part of type `thinking`, which holds reasoning (Mistral).
@@ -18,7 +18,7 @@ pub(crate) enum Part<'a> {
     Refusal(Str<'a>),
 }
 
-impl<'a> Part<'a> {
+impl<'a> ContentPart<'a> {
     /// Returns the text of the part, of any type.
     #[must_use]
     pub(crate) fn text(&self) -> Str<'a> {
@@ -32,12 +32,12 @@ impl<'a> Part<'a> {
 
     /// Returns a part of the same type with another text.
     #[must_use]
-    pub(crate) fn saying<'b>(&self, text: Str<'b>) -> Part<'b> {
+    pub(crate) fn saying<'b>(&self, text: Str<'b>) -> ContentPart<'b> {
         match self {
-            Self::Text(_) => Part::Text(text),
-            Self::Thinking(_) => Part::Thinking(text),
-            Self::Reasoning(_) => Part::Reasoning(text),
-            Self::Refusal(_) => Part::Refusal(text),
+            Self::Text(_) => ContentPart::Text(text),
+            Self::Thinking(_) => ContentPart::Thinking(text),
+            Self::Reasoning(_) => ContentPart::Reasoning(text),
+            Self::Refusal(_) => ContentPart::Refusal(text),
         }
     }
 
@@ -52,7 +52,7 @@ impl<'a> Part<'a> {
 /// type.
 pub(crate) fn read_content<'a>(
     reader: &mut Reader<'a>,
-    parts: &mut Few<Part<'a>>,
+    parts: &mut Few<ContentPart<'a>>,
     allowance: &mut Allowance,
 ) -> Result<bool, Error> {
     if reader.kind()? != ValueKind::Array {
@@ -67,7 +67,7 @@ pub(crate) fn read_content<'a>(
 }
 
 /// Adds a part to `parts`, unless the maximum number of parts is reached.
-fn keep<'a>(part: Part<'a>, parts: &mut Few<Part<'a>>, allowance: &mut Allowance) {
+fn keep<'a>(part: ContentPart<'a>, parts: &mut Few<ContentPart<'a>>, allowance: &mut Allowance) {
     if allowance.take(List::Parts) {
         parts.push(part);
     }
@@ -75,13 +75,13 @@ fn keep<'a>(part: Part<'a>, parts: &mut Few<Part<'a>>, allowance: &mut Allowance
 
 fn read_item<'a>(
     reader: &mut Reader<'a>,
-    parts: &mut Few<Part<'a>>,
+    parts: &mut Few<ContentPart<'a>>,
     allowance: &mut Allowance,
 ) -> Result<bool, Error> {
     match reader.kind()? {
         ValueKind::String => {
             if let Some(text) = text(reader)? {
-                keep(Part::Text(text), parts, allowance);
+                keep(ContentPart::Text(text), parts, allowance);
             }
             Ok(false)
         }
@@ -92,7 +92,7 @@ fn read_item<'a>(
             let raw = reader.skip()?;
             let is_token = kind == ValueKind::Number || raw == "true";
             if is_token {
-                keep(Part::Text(Str::plain(raw)), parts, allowance);
+                keep(ContentPart::Text(Str::plain(raw)), parts, allowance);
             }
             Ok(!is_token && says(raw))
         }
@@ -108,7 +108,7 @@ fn says(raw: &str) -> bool {
 #[inline(never)]
 fn read_part<'a>(
     reader: &mut Reader<'a>,
-    parts: &mut Few<Part<'a>>,
+    parts: &mut Few<ContentPart<'a>>,
     allowance: &mut Allowance,
 ) -> Result<bool, Error> {
     let (mut kind, mut plain, mut content, mut refusal) = (None, None, None, None);
@@ -135,12 +135,13 @@ fn read_part<'a>(
     match kind.map(|kind| kind.raw()) {
         None | Some("text" | "output_text" | "input_text" | "markdown") => {
             if let Some(text) = plain {
-                keep(Part::Text(text), parts, allowance);
+                keep(ContentPart::Text(text), parts, allowance);
             }
             return Ok(plain.is_none() && (kind.is_none() && others || lost));
         }
         Some(kind @ ("thinking" | "reasoning")) => {
-            let part = if kind == "thinking" { Part::Thinking } else { Part::Reasoning };
+            let part =
+                if kind == "thinking" { ContentPart::Thinking } else { ContentPart::Reasoning };
             if let Some(raw) = thinking {
                 read_thinking(raw, part, parts, allowance)?;
             }
@@ -150,7 +151,7 @@ fn read_part<'a>(
         }
         Some("refusal") => {
             if let Some(text) = refusal {
-                keep(Part::Refusal(text), parts, allowance);
+                keep(ContentPart::Refusal(text), parts, allowance);
             }
         }
         Some(_) => return Ok(true),
@@ -166,8 +167,8 @@ fn read_part<'a>(
 #[inline(never)]
 pub(crate) fn read_thinking<'a>(
     raw: &'a str,
-    part: fn(Str<'a>) -> Part<'a>,
-    parts: &mut Few<Part<'a>>,
+    part: fn(Str<'a>) -> ContentPart<'a>,
+    parts: &mut Few<ContentPart<'a>>,
     allowance: &mut Allowance,
 ) -> Result<(), Error> {
     let reader = &mut Reader::of(raw);
@@ -184,8 +185,8 @@ pub(crate) fn read_thinking<'a>(
 #[inline(never)]
 fn read_thought<'a>(
     reader: &mut Reader<'a>,
-    part: fn(Str<'a>) -> Part<'a>,
-    parts: &mut Few<Part<'a>>,
+    part: fn(Str<'a>) -> ContentPart<'a>,
+    parts: &mut Few<ContentPart<'a>>,
     allowance: &mut Allowance,
 ) -> Result<(), Error> {
     let mut said = None;

@@ -5,14 +5,14 @@ use crate::protocols::chat::wire::call::read_extra;
 use crate::protocols::chat::wire::chunk::finish;
 use crate::protocols::chat::wire::content::{read_content, read_thinking};
 use crate::protocols::chat::wire::limits::{Allowance, List};
-use crate::protocols::chat::wire::{Detail, Few, Part, Role, ToolCall, filled, text};
+use crate::protocols::chat::wire::{ContentPart, DeltaRole, Detail, Few, ToolCall, filled, text};
 use crate::text::says::{says_something, something};
 
 /// Parsed `delta` or `message` of a choice.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Delta<'a> {
     /// Value of `role`, if not empty. A role also applies to the deltas that follow.
-    pub role: Option<Role>,
+    pub role: Option<DeltaRole>,
     /// Value of `reasoning_content`, a field for reasoning.
     pub reasoning_content: Option<Str<'a>>,
     /// Value of `reasoning`, a field for reasoning.
@@ -32,7 +32,7 @@ pub(crate) struct Delta<'a> {
     /// `reasoning_opaque`.
     pub reasoning_details: Few<Detail<'a>>,
     /// Parts of `content`; a string is kept as a single part.
-    pub content: Few<Part<'a>>,
+    pub content: Few<ContentPart<'a>>,
     /// True if content was dropped because a Messages client cannot display that type of content,
     /// or because the type is unknown.
     pub content_dropped: bool,
@@ -49,7 +49,7 @@ pub(crate) struct Delta<'a> {
 impl<'a> Delta<'a> {
     pub(crate) fn of_text(text: Str<'a>) -> Self {
         let mut delta = Self::default();
-        delta.content.push(Part::Text(text));
+        delta.content.push(ContentPart::Text(text));
         delta
     }
 
@@ -104,7 +104,7 @@ impl<'a> Delta<'a> {
                     delta.content = Few::default();
                     delta.content_dropped |= read_content(reader, &mut delta.content, allowance)?;
                 }
-                "role" => delta.role = filled(reader)?.map(|role| Role::of(role.raw())),
+                "role" => delta.role = filled(reader)?.map(|role| DeltaRole::of(role.raw())),
                 "text" => plain = text(reader)?,
                 "annotations" => delta.annotations = something(reader)?,
                 "refusal" if reader.kind()? == ValueKind::Number => drop(reader.skip()?),
@@ -133,7 +133,7 @@ impl<'a> Delta<'a> {
             }
         }
         if let Some(text) = plain.filter(|_| delta.content.is_empty()) {
-            delta.content.push(Part::Text(text));
+            delta.content.push(ContentPart::Text(text));
         }
         if let Some(raw) = thoughts.or(blocks) {
             delta.content_dropped |= !delta.think(raw, allowance)? && thoughts.is_some();
@@ -143,7 +143,7 @@ impl<'a> Delta<'a> {
             Detail::read_all(reader, true, &mut delta.reasoning_details, allowance)?;
         }
         delta.content_dropped |= refused.is_some();
-        if delta.role == Some(Role::Tool) && !delta.content.is_empty() {
+        if delta.role == Some(DeltaRole::Tool) && !delta.content.is_empty() {
             delta.content = Few::default();
             delta.content_dropped = true;
         }
@@ -189,7 +189,7 @@ impl<'a> Delta<'a> {
             let mut message = None;
             Self::read(&mut message, reader, allowance)?;
             let mut message = message.unwrap_or_default();
-            if message.role.is_some_and(|role| role != Role::Assistant) {
+            if message.role.is_some_and(|role| role != DeltaRole::Assistant) {
                 message = Self { content_dropped: true, ..Self::default() };
             }
             if let Some(before) = last {
@@ -208,7 +208,7 @@ impl<'a> Delta<'a> {
     #[inline(never)]
     fn think(&mut self, raw: &'a str, allowance: &mut Allowance) -> Result<bool, Error> {
         let mut parts = Few::default();
-        read_thinking(raw, Part::Reasoning, &mut parts, allowance)?;
+        read_thinking(raw, ContentPart::Reasoning, &mut parts, allowance)?;
         let says = !parts.is_empty();
         self.content.iter().for_each(|part| parts.push(*part));
         self.content = parts;
@@ -216,7 +216,7 @@ impl<'a> Delta<'a> {
     }
 
     pub(crate) fn answers(&self) -> bool {
-        let is_said = |part: &Part<'a>| matches!(part, Part::Text(text) | Part::Refusal(text) if !text.is_blank());
+        let is_said = |part: &ContentPart<'a>| matches!(part, ContentPart::Text(text) | ContentPart::Refusal(text) if !text.is_blank());
         self.content.iter().any(is_said)
             || self.refusal.is_some()
             || !self.tool_calls.iter().all(ToolCall::is_empty)

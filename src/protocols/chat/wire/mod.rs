@@ -21,11 +21,11 @@ pub(crate) use crate::model::usage::Usage;
 use crate::model::usage::number;
 pub(crate) use call::{Arguments, ToolCall};
 pub(crate) use chunk::{Choice, Chunk};
-pub(crate) use content::Part;
+pub(crate) use content::ContentPart;
 pub(crate) use delta::Delta;
 pub(crate) use few::Few;
-pub(crate) use pattern::Pattern;
-pub(crate) use role::Role;
+pub(crate) use pattern::ChunkPattern;
+pub(crate) use role::DeltaRole;
 
 use crate::json::{Error, Reader, Str};
 

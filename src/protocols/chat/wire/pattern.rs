@@ -7,7 +7,7 @@
 use crate::json::{Reader, Str, offset_in};
 use crate::text::words::is_same;
 
-use crate::protocols::chat::wire::{Arguments, Choice, Chunk, Delta, Few, Part, ToolCall};
+use crate::protocols::chat::wire::{Arguments, Choice, Chunk, ContentPart, Delta, Few, ToolCall};
 
 /// Maximum length in bytes of a chunk that is kept for comparison. Each stream keeps one chunk in
 /// memory.
@@ -20,7 +20,7 @@ const MISSES_MAX: u8 = 16;
 /// Previous chunk of a stream, kept for comparison: a chunk with a single text and no other
 /// content.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Pattern {
+pub(crate) struct ChunkPattern {
     /// Part of the chunk before the opening quote of the text. `after` is the part behind the
     /// closing quote.
     before: String,
@@ -35,11 +35,11 @@ pub(crate) struct Pattern {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct TextTarget {
     choice: u64,
-    field: Field,
+    field: TextField,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Field {
+enum TextField {
     Content,
     ReasoningContent,
     Reasoning,
@@ -47,7 +47,7 @@ enum Field {
     Arguments(Option<u64>),
 }
 
-impl Pattern {
+impl ChunkPattern {
     /// Reads a chunk that differs from the previous chunk only in its text. Returns the index of
     /// the choice and the delta, or `None` if the chunk differs in more.
     pub(crate) fn read<'a>(&mut self, data: &'a str) -> Option<(u64, Delta<'a>)> {
@@ -65,10 +65,10 @@ impl Pattern {
         self.misses = 0;
         let mut delta = Delta::default();
         match field {
-            Field::Content => delta.content.push(Part::Text(text)),
-            Field::ReasoningContent => delta.reasoning_content = Some(text),
-            Field::Reasoning => delta.reasoning = Some(text),
-            Field::Arguments(index) => {
+            TextField::Content => delta.content.push(ContentPart::Text(text)),
+            TextField::ReasoningContent => delta.reasoning_content = Some(text),
+            TextField::Reasoning => delta.reasoning = Some(text),
+            TextField::Arguments(index) => {
                 let arguments = Arguments::Text(text);
                 delta.tool_calls.push(ToolCall { index, arguments, ..ToolCall::default() });
             }
@@ -164,11 +164,11 @@ fn sole_text<'a>(chunk: &Chunk<'a>) -> Option<(TextTarget, Str<'a>)> {
     ];
     let (field, text) = match counts {
         [true, false, false, false] => match sole(content)? {
-            Part::Text(text) => (Field::Content, *text),
+            ContentPart::Text(text) => (TextField::Content, *text),
             _ => return None,
         },
-        [false, true, false, false] => (Field::ReasoningContent, (*reasoning_content)?),
-        [false, false, true, false] => (Field::Reasoning, (*reasoning)?),
+        [false, true, false, false] => (TextField::ReasoningContent, (*reasoning_content)?),
+        [false, false, true, false] => (TextField::Reasoning, (*reasoning)?),
         [false, false, false, true] => match sole(tool_calls)? {
             ToolCall {
                 index,
@@ -177,7 +177,7 @@ fn sole_text<'a>(chunk: &Chunk<'a>) -> Option<(TextTarget, Str<'a>)> {
                 arguments: Arguments::Text(text),
                 custom: false,
                 signature: None,
-            } => (Field::Arguments(*index), *text),
+            } => (TextField::Arguments(*index), *text),
             _ => return None,
         },
         _ => return None,

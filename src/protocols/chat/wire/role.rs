@@ -2,7 +2,7 @@
 
 /// Role (author) of the content of a delta.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Role {
+pub(crate) enum DeltaRole {
     /// Role `assistant`: the content is from the model.
     Assistant,
     /// Role `tool`: a tool that the server ran itself (Mistral's connectors). The content is the
@@ -12,7 +12,7 @@ pub(crate) enum Role {
     Other,
 }
 
-impl Role {
+impl DeltaRole {
     pub(crate) fn of(word: &str) -> Self {
         match word {
             "assistant" => Self::Assistant,

@@ -1,7 +1,7 @@
 //! Writes the assistant's turns of the conversation: text, reasoning and tool calls in one message.
 
 use super::messages::MessageWriter;
-use super::thinking::Reasoning;
+use super::thinking::TurnReasoning;
 use crate::carry::signature::{self, SignaturePlace};
 use crate::error::Error;
 use crate::json::{Writer, escape};
@@ -57,7 +57,7 @@ impl<'a> MessageWriter<'_, 'a> {
         calls: &[&ToolUse<'a>],
         json: &mut Writer<'_>,
     ) -> Result<(), Error> {
-        let reasoning = Reasoning::of(blocks);
+        let reasoning = TurnReasoning::of(blocks);
         let sent = reasoning.sent_bytes(self.profile());
         let bytes = self.written.reasoning_bytes.saturating_add(sent);
         self.written.reasoning_bytes = bytes;
@@ -81,7 +81,7 @@ impl<'a> MessageWriter<'_, 'a> {
     fn assistant_content(
         &mut self,
         blocks: &[Block<'a>],
-        reasoning: &Reasoning<'a>,
+        reasoning: &TurnReasoning<'a>,
         has_calls: bool,
         json: &mut Writer<'_>,
     ) -> Result<(), Error> {
@@ -167,7 +167,7 @@ impl<'a> MessageWriter<'_, 'a> {
         &mut self,
         call: &ToolUse<'a>,
         is_first: bool,
-        reasoning: &Reasoning<'a>,
+        reasoning: &TurnReasoning<'a>,
         json: &mut Writer<'_>,
     ) -> Result<(), Error> {
         json.make_room();

@@ -4,11 +4,11 @@ use crate::error::Error;
 use crate::json::Writer;
 use crate::model::{Block, DocumentSource};
 use crate::protocols::breakpoints::Breakpoint;
-use crate::protocols::words::{Parts, Words, write_file, write_image};
+use crate::protocols::words::{PartForms, Words, write_file, write_image};
 
 /// Form in which content parts of Chat Completions are written.
-pub(super) static PARTS: Parts =
-    Parts { text: "text", file_urls: false, cache_control: true, attachment };
+pub(super) static PARTS: PartForms =
+    PartForms { text: "text", file_urls: false, cache_control: true, attachment };
 
 fn attachment(
     words: Words<'_, '_>,

@@ -3,7 +3,7 @@
 //! The client keeps the reasoning as a thinking block. The block's signature names the field in
 //! which the upstream sent the reasoning.
 
-use crate::carry::signature::{Field, Signature};
+use crate::carry::signature::{Signature, SignatureField};
 use crate::history::thinking::is_required;
 use crate::json::{self, Str, Writer, escape};
 use crate::model::Block;
@@ -12,8 +12,8 @@ use crate::text::names::Names;
 
 /// Reasoning of one turn of the assistant.
 #[derive(Debug, Default)]
-pub(crate) struct Reasoning<'a> {
-    field: Option<Field>,
+pub(crate) struct TurnReasoning<'a> {
+    field: Option<SignatureField>,
     texts: Vec<Shown<'a>>,
     /// JSON arrays of reasoning items in the upstream's own format.
     items: Vec<String>,
@@ -27,7 +27,7 @@ enum Shown<'a> {
     Decoded(String),
 }
 
-impl<'a> Reasoning<'a> {
+impl<'a> TurnReasoning<'a> {
     /// Collects the reasoning of thinking blocks that
     /// [`returned`](crate::history::thinking::returned) selected.
     pub(crate) fn of(blocks: &[Block<'a>]) -> Self {
@@ -66,7 +66,7 @@ impl<'a> Reasoning<'a> {
 
     /// Returns true if the reasoning is written as parts of the message's `content` (Mistral).
     pub(crate) fn is_content(&self, profile: &Profile) -> bool {
-        self.field == Some(Field::Parts)
+        self.field == Some(SignatureField::Parts)
             && !is_required(profile)
             && !(self.texts.is_empty() && self.items.is_empty())
     }
@@ -74,7 +74,9 @@ impl<'a> Reasoning<'a> {
     /// Returns true if the reasoning is written at the start of the message's text, between
     /// `<think>` tags.
     pub(crate) fn is_in_text(&self, profile: &Profile) -> bool {
-        self.field == Some(Field::Inline) && !is_required(profile) && !self.texts.is_empty()
+        self.field == Some(SignatureField::Inline)
+            && !is_required(profile)
+            && !self.texts.is_empty()
     }
 
     /// Returns the signature of the tool call with this id of the client. The upstream's id would
@@ -87,24 +89,27 @@ impl<'a> Reasoning<'a> {
     /// tool calls, or the request has tools.
     pub(crate) fn write(&self, profile: &Profile, tools: bool, json: &mut Writer<'_>) {
         let field = self.field.unwrap_or(match profile.reasoning_field {
-            ReasoningField::ReasoningContent => Field::ReasoningContent,
-            ReasoningField::Reasoning => Field::Reasoning,
+            ReasoningField::ReasoningContent => SignatureField::ReasoningContent,
+            ReasoningField::Reasoning => SignatureField::Reasoning,
         });
-        if field != Field::Parts {
+        if field != SignatureField::Parts {
             self.write_items("thinking_blocks", is_block, json);
             let is_detail = |item: &str| !is_block(item) && !is_opaque(item);
             self.write_items("reasoning_details", is_detail, json);
             self.write_opaque(json);
-            if field == Field::ReasoningDetails && !self.items.is_empty() && !is_required(profile) {
+            if field == SignatureField::ReasoningDetails
+                && !self.items.is_empty()
+                && !is_required(profile)
+            {
                 return;
             }
         }
         let name = match field {
             // Whatever field another upstream gave it in.
-            _ if is_required(profile) => Field::ReasoningContent.name(),
-            Field::Parts | Field::Marked | Field::Inline => return,
+            _ if is_required(profile) => SignatureField::ReasoningContent.name(),
+            SignatureField::Parts | SignatureField::Marked | SignatureField::Inline => return,
             // OpenRouter takes `reasoning` where it has no items.
-            Field::ReasoningDetails => Field::Reasoning.name(),
+            SignatureField::ReasoningDetails => SignatureField::Reasoning.name(),
             field => field.name(),
         };
         if self.texts.is_empty() && !(tools && is_required(profile)) {
@@ -121,7 +126,7 @@ impl<'a> Reasoning<'a> {
 
     /// Returns true if the text of the reasoning is sent to the upstream.
     fn is_sent(&self, profile: &Profile) -> bool {
-        self.field != Some(Field::Marked) || is_required(profile)
+        self.field != Some(SignatureField::Marked) || is_required(profile)
     }
 
     /// Returns the number of bytes of the reasoning text that is sent to the upstream. Texts of the

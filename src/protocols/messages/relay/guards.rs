@@ -26,7 +26,7 @@ use crate::guards::loops::Guarded;
 use crate::history::{History, Recipient};
 use crate::json;
 use crate::model::request_context::Withheld;
-use crate::model::tool::{Target, ToolChange};
+use crate::model::tool::{ReferencedTool, ToolChange};
 use crate::model::turn::Turn;
 use crate::model::{Block, Request};
 use crate::observe::warning::Warnings;
@@ -41,23 +41,23 @@ const AUTO_ONE: &str = r#"{"type":"auto","disable_parallel_tool_use":true}"#;
 
 /// Model and profile of the upstream to which a request is sent.
 #[derive(Clone, Copy)]
-pub(super) struct To<'t> {
+pub(super) struct GuardedTarget<'t> {
     /// Model name sent to the upstream.
     pub(super) model: &'t str,
     pub(super) profile: &'t Profile,
 }
 
 /// Parts of a request that guards against endless tool calls need.
-struct Conversation<'a> {
+struct GuardedRequest<'a> {
     turns: Vec<Turn<'a>>,
     tools: ToolSet<'a>,
     /// Names of tools that the conversation refers to, which must stay in `tools`.
     referred: NameSet<'a>,
 }
 
-impl<'a> Conversation<'a> {
+impl<'a> GuardedRequest<'a> {
     /// Reads a request. Returns `None` if the request cannot be parsed.
-    fn read(mut request: Request<'a>, to: To<'_>, pairing: Pairing) -> Option<Self> {
+    fn read(mut request: Request<'a>, to: GuardedTarget<'_>, pairing: Pairing) -> Option<Self> {
         let profile = to.profile;
         // Warnings about content that is only inspected are of no use to the client.
         let mut unreported = Warnings::new(false);
@@ -79,7 +79,7 @@ impl<'a> Conversation<'a> {
                 ToolChange::Define(definition) => definition.name.clone(),
                 ToolChange::Add(reference) | ToolChange::Remove(reference) => {
                     match &reference.target {
-                        Target::Tool(name) => Some(name.clone()),
+                        ReferencedTool::Tool(name) => Some(name.clone()),
                         _ => None,
                     }
                 }
@@ -134,13 +134,13 @@ impl Edits {
     /// A guard is configured to refuse the request.
     pub(super) fn new(
         request: Option<Request<'_>>,
-        to: To<'_>,
+        to: GuardedTarget<'_>,
         settings: &Guards,
         warnings: &mut Warnings,
     ) -> Result<Self, Error> {
         let thinks = request.as_ref().is_some_and(has_thinking);
         let is_bound = words::has(to.model, "claude") && thinks;
-        let read = request.and_then(|request| Conversation::read(request, to, settings.pairing));
+        let read = request.and_then(|request| GuardedRequest::read(request, to, settings.pairing));
         let Some(mut read) = read else { return Ok(Self::skipped(settings, warnings)) };
         let before = warnings.clone();
         let mut guarded = Guarded::new(&read.turns, &mut read.tools, settings, warnings)?;

@@ -27,15 +27,22 @@ pub(super) struct SentMessages<'r, 'a> {
     shortened: Vec<bool>,
 }
 
-/// Returns the warning about a block that is left out: an empty text, or thinking with a signature
-/// of Creole. Returns `None` for any other block.
-fn left_out(block: &Block<'_>) -> Option<&'static str> {
+/// Kind of a block that is left out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum OmittedBlock {
+    EmptyText,
+    /// Thinking with a signature of Creole.
+    OwnThinking,
+}
+
+/// Returns the kind of a block that is left out, or `None` for any other block.
+fn left_out(block: &Block<'_>) -> Option<OmittedBlock> {
     match block {
-        Block::Text(text) if text.text.is_empty() => Some("empty_text"),
+        Block::Text(text) if text.text.is_empty() => Some(OmittedBlock::EmptyText),
         Block::Thinking { signature, .. } | Block::RedactedThinking(signature)
             if signature::is_own(&signature.decode()) =>
         {
-            Some("own_thinking")
+            Some(OmittedBlock::OwnThinking)
         }
         _ => None,
     }
@@ -60,21 +67,24 @@ impl<'r, 'a> SentMessages<'r, 'a> {
     pub(super) fn new(body: &'a str, messages: &'r [Message<'a>], warnings: &mut Warnings) -> Self {
         let mut shortened = Vec::with_capacity(messages.len());
         for (at, message) in messages.iter().enumerate() {
-            let mut codes: Vec<_> = message.content.iter().filter_map(left_out).collect();
+            let mut omitted: Vec<_> = message.content.iter().filter_map(left_out).collect();
             if message.content.is_empty() && content(message).starts_with('"') {
-                codes.push("empty_text");
+                omitted.push(OmittedBlock::EmptyText);
             }
             // The API accepts an empty message of the assistant at the end.
             let is_last = at.saturating_add(1) == messages.len();
             let stays = is_last
                 && message.role == Role::Assistant
-                && codes.len() >= message.content.len()
-                && !codes.contains(&"own_thinking");
+                && omitted.len() >= message.content.len()
+                && !omitted.contains(&OmittedBlock::OwnThinking);
             if stays {
-                codes.clear();
+                omitted.clear();
             }
-            codes.iter().for_each(|code| warnings.add(code));
-            shortened.push(!codes.is_empty());
+            omitted.iter().for_each(|kind| match kind {
+                OmittedBlock::EmptyText => warnings.add("empty_text"),
+                OmittedBlock::OwnThinking => warnings.add("own_thinking"),
+            });
+            shortened.push(!omitted.is_empty());
         }
         Self { body, messages, shortened }
     }

@@ -157,7 +157,7 @@ fn relay(
     let mut end = None;
     // Guards have nothing to count in a request without calls, or whose calls the server keeps.
     if !ids_used.is_empty() && !envelope.thread {
-        let to = guards::To { model: outgoing, profile: &upstream.profile };
+        let to = guards::GuardedTarget { model: outgoing, profile: &upstream.profile };
         let decided = guard(&mut body_up, typed, to, guards, warnings)?;
         context.withheld = decided.withheld;
         end = decided.end;
@@ -201,7 +201,7 @@ fn call_ids(request: &Request<'_>) -> NameSet<'static> {
 fn guard(
     body_up: &mut String,
     typed: Option<Request<'_>>,
-    to: guards::To<'_>,
+    to: guards::GuardedTarget<'_>,
     guards: &Guards,
     warnings: &mut Warnings,
 ) -> Result<Edits, Error> {

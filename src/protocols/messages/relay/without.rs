@@ -13,7 +13,7 @@ use crate::observe::warning::Warnings;
 use crate::profile::IdStyle;
 use crate::profile::effort;
 use crate::text::words;
-use crate::upstream_error::refused::{Refused, Space};
+use crate::upstream_error::refused::{Refused, WindowSpace};
 
 /// Members with contents of the client's own, such as schemas and inputs of calls, in which nothing
 /// is left out.
@@ -67,7 +67,8 @@ impl Without<'_> {
     /// # Errors
     /// Strict mode allows no part to be left out.
     pub(crate) fn request<'b>(&mut self, body: &'b str) -> Result<Cow<'b, str>, Error> {
-        if let Refused::MaxTokens(most) | Refused::Space(Space { answer: most, .. }) = self.refused
+        if let Refused::MaxTokens(most) | Refused::Space(WindowSpace { answer: most, .. }) =
+            self.refused
             && most / 2 < BUDGET_LEAST
             && json::member(body, "thinking").and_then(budget).is_some_and(|it| it > most / 2)
         {
@@ -162,13 +163,16 @@ impl Without<'_> {
                 return self.messages(value).map(Some);
             }
             (
-                Refused::MaxTokens(most) | Refused::Space(Space { answer: most, .. }),
+                Refused::MaxTokens(most) | Refused::Space(WindowSpace { answer: most, .. }),
                 "max_tokens",
             ) => {
                 return Ok(Some(most.to_string().into()));
             }
             // Half of the tokens is left for the answer's text.
-            (Refused::MaxTokens(most) | Refused::Space(Space { answer: most, .. }), "thinking") => {
+            (
+                Refused::MaxTokens(most) | Refused::Space(WindowSpace { answer: most, .. }),
+                "thinking",
+            ) => {
                 return lowered(value, most / 2);
             }
             (Refused::Effort(values), "output_config") => {

@@ -16,12 +16,12 @@
 
 use std::borrow::Cow;
 
-use super::delta::{Delta, DeltaKind};
+use super::delta::{DeltaKind, RelayedDelta};
 use super::events::Events;
 use super::member::{count, elements, kind, member, members, quoted, string, text, with};
 use super::start_text::StartText;
-use super::tool::{DELTA_BYTES, Tool};
-use crate::assemble::mend::{Budget, Mender};
+use super::tool::{DELTA_BYTES, RelayedInput};
+use crate::assemble::mend::{InputMender, ValidationBudget};
 use crate::error::Error;
 use crate::json::ValueKind;
 use crate::model::limits::{self, ANSWER_BLOCKS_MAX};
@@ -33,12 +33,12 @@ pub(super) const WAITING_MAX: usize = 8;
 
 /// Content block of an upstream's streamed answer, from its start event on.
 #[derive(Debug)]
-pub(super) struct Block {
+pub(super) struct RelayedBlock {
     /// Index of the block in the upstream's events.
     index: Option<u64>,
     /// Start event of the block, ready to be sent except for the index.
     start: String,
-    content: Content,
+    content: RelayedContent,
     /// True if the block is a tool call that the client must answer.
     is_call: bool,
     /// Deltas that wait until the blocks before this block are over.
@@ -52,7 +52,7 @@ pub(super) struct Block {
 }
 
 #[derive(Debug)]
-enum Content {
+enum RelayedContent {
     Text(StartText),
     Thinking {
         said: StartText,
@@ -61,14 +61,14 @@ enum Content {
         signature: String,
         is_signed: bool,
     },
-    Tool(Box<Tool>),
+    Tool(Box<RelayedInput>),
     /// Block of a type that is complete in its start event.
     Whole,
     /// Block of an unknown type, whose types of deltas are unknown too.
     Unknown,
 }
 
-impl Block {
+impl RelayedBlock {
     /// Reads a `content_block_start`. `mint` returns a new id for a call, if the call's id is
     /// missing or a duplicate.
     // Long: each kind of block has a branch.
@@ -94,7 +94,7 @@ impl Block {
                 if !(start.is_empty() && has("text")) {
                     changes.push(("text", "\"\""));
                 }
-                Content::Text(StartText::new(start))
+                RelayedContent::Text(StartText::new(start))
             }
             "thinking" => {
                 let start = text(block, "thinking").unwrap_or_default();
@@ -105,22 +105,22 @@ impl Block {
                 if !(signature.is_empty() && has("signature")) {
                     changes.push(("signature", "\"\""));
                 }
-                Content::Thinking {
+                RelayedContent::Thinking {
                     said: StartText::new(start),
                     signature: signature.raw().to_owned(),
                     is_signed: !signature.is_empty(),
                 }
             }
             "tool_use" | "server_tool_use" | "mcp_tool_use" => {
-                let tool = Tool::new(member(block, "input").unwrap_or_default());
+                let tool = RelayedInput::new(member(block, "input").unwrap_or_default());
                 if tool.has_start() || member(block, "input").is_none_or(|input| input != "{}") {
                     changes.push(("input", "{}"));
                 }
-                Content::Tool(Box::new(tool))
+                RelayedContent::Tool(Box::new(tool))
             }
-            "redacted_thinking" | "fallback" | "container_upload" => Content::Whole,
-            _ if name.ends_with("_tool_result") => Content::Whole,
-            _ => Content::Unknown,
+            "redacted_thinking" | "fallback" | "container_upload" => RelayedContent::Whole,
+            _ if name.ends_with("_tool_result") => RelayedContent::Whole,
+            _ => RelayedContent::Unknown,
         };
         let id = text(block, "id").unwrap_or_default().decode();
         let minted = if is_call { mint(&id) } else { None }.map(|id| quoted(&id));
@@ -146,7 +146,7 @@ impl Block {
     }
 
     /// Makes a block for a delta that arrived without a start event.
-    pub(super) fn of_delta(delta: &Delta<'_>) -> Self {
+    pub(super) fn of_delta(delta: &RelayedDelta<'_>) -> Self {
         let block = match delta.kind {
             DeltaKind::Thinking | DeltaKind::Signature => {
                 "{\"type\":\"thinking\",\"thinking\":\"\",\"signature\":\"\"}"
@@ -185,14 +185,14 @@ impl Block {
 
     /// Returns true if a delta can extend the block. A delta with the index of a block of unknown
     /// type always fits, because the API may add types at any time.
-    pub(super) fn fits(&self, delta: &Delta<'_>) -> bool {
+    pub(super) fn fits(&self, delta: &RelayedDelta<'_>) -> bool {
         let kind = delta.kind;
         match self.content {
-            Content::Text(_) => matches!(kind, DeltaKind::Text | DeltaKind::Other),
-            Content::Thinking { .. } => !matches!(kind, DeltaKind::Text | DeltaKind::Input),
-            Content::Tool(_) => matches!(kind, DeltaKind::Input | DeltaKind::Other),
-            Content::Whole => kind == DeltaKind::Other,
-            Content::Unknown => {
+            RelayedContent::Text(_) => matches!(kind, DeltaKind::Text | DeltaKind::Other),
+            RelayedContent::Thinking { .. } => !matches!(kind, DeltaKind::Text | DeltaKind::Input),
+            RelayedContent::Tool(_) => matches!(kind, DeltaKind::Input | DeltaKind::Other),
+            RelayedContent::Whole => kind == DeltaKind::Other,
+            RelayedContent::Unknown => {
                 kind == DeltaKind::Other
                     || self.index.is_some_and(|index| delta.index == Some(index))
             }
@@ -202,17 +202,17 @@ impl Block {
     /// Returns true if the block's content is complete, so that only its stop event may be missing.
     pub(super) fn is_complete(&self) -> bool {
         match &self.content {
-            Content::Tool(tool) => tool.is_complete(),
-            Content::Text(said) => self.has_delta || !said.start().is_empty(),
-            Content::Thinking { is_signed, .. } => *is_signed,
-            Content::Whole | Content::Unknown => true,
+            RelayedContent::Tool(tool) => tool.is_complete(),
+            RelayedContent::Text(said) => self.has_delta || !said.start().is_empty(),
+            RelayedContent::Thinking { is_signed, .. } => *is_signed,
+            RelayedContent::Whole | RelayedContent::Unknown => true,
         }
     }
 
     /// Returns true if the block can be closed without its stop event. Text or thinking can
     /// continue in a new block, but the input of a call cannot.
     pub(super) fn may_close(&self) -> bool {
-        self.is_complete() || !matches!(self.content, Content::Tool(_))
+        self.is_complete() || !matches!(self.content, RelayedContent::Tool(_))
     }
 
     /// Returns true if the block's number of waiting deltas shows that the previous block must be
@@ -224,12 +224,12 @@ impl Block {
     /// Returns the number of bytes that the block holds, without waiting deltas.
     pub(super) fn held_bytes(&self) -> usize {
         let content = match &self.content {
-            Content::Text(said) => said.start().len(),
-            Content::Thinking { said, signature, .. } => {
+            RelayedContent::Text(said) => said.start().len(),
+            RelayedContent::Thinking { said, signature, .. } => {
                 said.start().len().saturating_add(signature.len())
             }
-            Content::Tool(tool) => tool.held_bytes(),
-            Content::Whole | Content::Unknown => 0,
+            RelayedContent::Tool(tool) => tool.held_bytes(),
+            RelayedContent::Whole | RelayedContent::Unknown => 0,
         };
         content.saturating_add(self.start.len())
     }
@@ -249,8 +249,8 @@ impl Block {
 
     /// Sets the mender, which repairs the input of a tool call while the input is sent. Ignored by
     /// other blocks.
-    pub(super) fn set_mender(&mut self, mender: Option<Mender>) {
-        if let Content::Tool(tool) = &mut self.content {
+    pub(super) fn set_mender(&mut self, mender: Option<InputMender>) {
+        if let RelayedContent::Tool(tool) = &mut self.content {
             tool.set_mender(mender);
         }
     }
@@ -259,7 +259,7 @@ impl Block {
     /// this function.
     pub(super) fn take_mended(&mut self) -> u32 {
         match &mut self.content {
-            Content::Tool(tool) => tool.take_mended(),
+            RelayedContent::Tool(tool) => tool.take_mended(),
             _ => 0,
         }
     }
@@ -279,16 +279,18 @@ impl Block {
 
     /// Sends the start event and the waiting deltas. `budget`: limit of the work for repairing an
     /// input.
-    pub(super) fn open(&mut self, index: u64, out: &mut Events<'_>, budget: &mut Budget) {
+    pub(super) fn open(&mut self, index: u64, out: &mut Events<'_>, budget: &mut ValidationBudget) {
         self.is_open = true;
         out.indexed("content_block_start", &self.start, count(&self.start, "index"), index);
         match &self.content {
-            Content::Text(said) => out.text(DeltaKind::Text, said.start(), index),
-            Content::Thinking { said, .. } => out.text(DeltaKind::Thinking, said.start(), index),
-            Content::Tool(_) | Content::Whole | Content::Unknown => {}
+            RelayedContent::Text(said) => out.text(DeltaKind::Text, said.start(), index),
+            RelayedContent::Thinking { said, .. } => {
+                out.text(DeltaKind::Thinking, said.start(), index)
+            }
+            RelayedContent::Tool(_) | RelayedContent::Whole | RelayedContent::Unknown => {}
         }
         for data in std::mem::take(&mut self.waiting) {
-            self.delta(&data, &Delta::read(&data), index, out, budget);
+            self.delta(&data, &RelayedDelta::read(&data), index, out, budget);
         }
     }
 
@@ -296,10 +298,10 @@ impl Block {
     pub(super) fn delta(
         &mut self,
         data: &str,
-        delta: &Delta<'_>,
+        delta: &RelayedDelta<'_>,
         index: u64,
         out: &mut Events<'_>,
-        budget: &mut Budget,
+        budget: &mut ValidationBudget,
     ) {
         self.has_delta = true;
         let raw = |out: &mut Events<'_>| {
@@ -313,42 +315,47 @@ impl Block {
             (_, DeltaKind::Other) => {
                 out.indexed("content_block_delta", data, delta.index, index);
             }
-            (Content::Thinking { signature, is_signed, .. }, DeltaKind::Signature) => {
+            (RelayedContent::Thinking { signature, is_signed, .. }, DeltaKind::Signature) => {
                 if !delta.is_blank() {
                     signature.clear();
                     *is_signed = true;
                 }
                 raw(out);
             }
-            (Content::Text(said) | Content::Thinking { said, .. }, kind) => {
+            (RelayedContent::Text(said) | RelayedContent::Thinking { said, .. }, kind) => {
                 match said.receive(delta.text) {
                     None => raw(out),
                     Some(text) => out.delta(kind, &text, index),
                 }
             }
-            (Content::Tool(tool), _) => tool.receive(data, delta, index, out, budget),
-            (Content::Unknown, _) if delta.whole => {
+            (RelayedContent::Tool(tool), _) => tool.receive(data, delta, index, out, budget),
+            (RelayedContent::Unknown, _) if delta.whole => {
                 out.indexed("content_block_delta", data, delta.index, index);
             }
-            (Content::Unknown, _) => raw(out),
-            (Content::Whole, _) => {}
+            (RelayedContent::Unknown, _) => raw(out),
+            (RelayedContent::Whole, _) => {}
         }
     }
 
     /// Sends the deltas that were held back, and the stop event. Returns true if the deltas
     /// contradicted each other.
-    pub(super) fn close(&mut self, index: u64, out: &mut Events<'_>, budget: &mut Budget) -> bool {
+    pub(super) fn close(
+        &mut self,
+        index: u64,
+        out: &mut Events<'_>,
+        budget: &mut ValidationBudget,
+    ) -> bool {
         let mut conflict = false;
         match &mut self.content {
-            Content::Text(said) => out.delta(DeltaKind::Text, &said.finish(), index),
-            Content::Thinking { said, signature, .. } => {
+            RelayedContent::Text(said) => out.delta(DeltaKind::Text, &said.finish(), index),
+            RelayedContent::Thinking { said, signature, .. } => {
                 out.delta(DeltaKind::Thinking, &said.finish(), index);
                 out.delta(DeltaKind::Signature, signature, index);
             }
-            Content::Tool(tool) => {
+            RelayedContent::Tool(tool) => {
                 conflict = tool.finish(self.has_delta, index, out, budget);
             }
-            Content::Whole | Content::Unknown => {}
+            RelayedContent::Whole | RelayedContent::Unknown => {}
         }
         match &self.stop {
             Some(stop) => {

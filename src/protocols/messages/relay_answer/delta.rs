@@ -5,7 +5,7 @@ use crate::json::Str;
 
 /// Parsed `content_block_delta` event.
 #[derive(Debug)]
-pub(super) struct Delta<'a> {
+pub(super) struct RelayedDelta<'a> {
     pub(super) index: Option<u64>,
     pub(super) kind: DeltaKind,
     /// Text of the delta; empty if the delta has no text.
@@ -39,7 +39,7 @@ impl DeltaKind {
     }
 }
 
-impl<'a> Delta<'a> {
+impl<'a> RelayedDelta<'a> {
     pub(super) fn read(data: &'a str) -> Self {
         const KINDS: [DeltaKind; 4] =
             [DeltaKind::Text, DeltaKind::Thinking, DeltaKind::Signature, DeltaKind::Input];

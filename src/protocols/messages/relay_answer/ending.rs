@@ -3,13 +3,13 @@
 
 use super::member::{count, member, quoted, text, with};
 use crate::StopReason;
-use crate::answer::Output;
+use crate::answer::ReaderOutput;
 use crate::answer::output::failure as failure_of;
 use crate::error::Error;
 use crate::json::{self, Reader};
 use crate::model::counts::{Counts, Estimate};
 use crate::model::request_context::RequestContext;
-use crate::model::stop_reason::{self, Facts};
+use crate::model::stop_reason::{self, EndFacts};
 use crate::model::usage::Usage;
 use crate::observe::report::AnswerReport;
 use crate::profile::ResponseModel;
@@ -17,7 +17,7 @@ use crate::tokens::tokens_of;
 
 /// Completes `message_start` with all members that clients need. `message` is the value of
 /// `message` in `data`.
-pub(super) fn started(data: &str, message: &str, to: &mut Output<'_>) -> String {
+pub(super) fn started(data: &str, message: &str, to: &mut ReaderOutput<'_>) -> String {
     note(message, to.report);
     let mut changes = head(message, to);
     if !is_value(message, "content", "[]") {
@@ -63,7 +63,7 @@ pub(super) fn note(message: &str, report: &mut AnswerReport) {
 }
 
 /// Returns the changes that a message needs in `id`, `type`, `role` and `model`.
-pub(super) fn head(message: &str, to: &Output<'_>) -> Vec<(&'static str, String)> {
+pub(super) fn head(message: &str, to: &ReaderOutput<'_>) -> Vec<(&'static str, String)> {
     let mut changes: Vec<(&'static str, String)> = Vec::new();
     let is = |name, value: &str| text(message, name).is_some_and(|text| text == *value);
     if text(message, "id").is_none_or(|id| id.is_empty()) {
@@ -99,7 +99,7 @@ fn report_details(usage: Usage, report: &mut AnswerReport) {
 
 /// Returns estimates for counts that an upstream does not send. `output_bytes`: length of the
 /// answer.
-fn estimate(output_bytes: u64, to: &Output<'_>) -> Estimate {
+fn estimate(output_bytes: u64, to: &ReaderOutput<'_>) -> Estimate {
     Estimate { input: to.context.input_tokens, output: tokens_of(output_bytes) }
 }
 
@@ -159,7 +159,7 @@ pub(super) fn finished(
     data: &str,
     has_call: bool,
     output_bytes: u64,
-    to: &mut Output<'_>,
+    to: &mut ReaderOutput<'_>,
 ) -> Result<String, Error> {
     let delta = member(data, "delta").unwrap_or("{}");
     let given = member(data, "usage").unwrap_or("{}");
@@ -206,6 +206,6 @@ pub(super) fn reason(said: Option<&str>, has_call: bool, has_block: bool) -> Res
         return Ok(word.to_owned());
     }
     let facts =
-        Facts { finish_reason: said, has_tool_use: has_call, has_block, ..Facts::default() };
+        EndFacts { finish_reason: said, has_tool_use: has_call, has_block, ..EndFacts::default() };
     stop_reason::of(facts).map(|reason| reason.word().to_owned())
 }

@@ -28,7 +28,7 @@ mod tool;
 mod whole;
 
 use crate::answer::json::{ObjectKind, ObjectReader, Taken};
-use crate::answer::{AnswerState, Ending, Output};
+use crate::answer::{AnswerState, Ending, ReaderOutput};
 use crate::error::Error;
 use crate::json::{Reader, ValueKind};
 use crate::sse::{self, Called};
@@ -57,7 +57,7 @@ impl ObjectReader for MessagesRelay {
         &mut self,
         called: Called,
         object: &str,
-        to: &mut Output<'_>,
+        to: &mut ReaderOutput<'_>,
     ) -> Result<Taken, Error> {
         let object = words::trim_object(object);
         if !Reader::of(object).is_object() {
@@ -92,7 +92,7 @@ impl ObjectReader for MessagesRelay {
         Ok(Taken::Yes { says: true })
     }
 
-    fn handle_body(&mut self, body: &str, to: &mut Output<'_>) -> Result<Taken, Error> {
+    fn handle_body(&mut self, body: &str, to: &mut ReaderOutput<'_>) -> Result<Taken, Error> {
         if !Reader::of(body).is_object() {
             return Ok(Taken::Unread);
         }
@@ -106,14 +106,14 @@ impl ObjectReader for MessagesRelay {
         Ok(Taken::Yes { says: true })
     }
 
-    fn handle_error(&mut self, data: &str, to: &mut Output<'_>) -> Result<(), Error> {
+    fn handle_error(&mut self, data: &str, to: &mut ReaderOutput<'_>) -> Result<(), Error> {
         match self.has_begun {
             true => Err(to.error_of(data)),
             false => to.fail(data),
         }
     }
 
-    fn handle_done(&mut self, to: &mut Output<'_>) -> Result<(), Error> {
+    fn handle_done(&mut self, to: &mut ReaderOutput<'_>) -> Result<(), Error> {
         match self.has_begun {
             true if !self.is_complete() => Ok(()),
             true => self.end(to),
@@ -121,7 +121,7 @@ impl ObjectReader for MessagesRelay {
         }
     }
 
-    fn end(&mut self, to: &mut Output<'_>) -> Result<(), Error> {
+    fn end(&mut self, to: &mut ReaderOutput<'_>) -> Result<(), Error> {
         self.stream.message_stop(to, None)
     }
 

@@ -2,15 +2,15 @@
 
 use std::collections::VecDeque;
 
-use super::block::{self, Block, WAITING_MAX};
-use super::delta::{Delta, DeltaKind};
+use super::block::{self, RelayedBlock, WAITING_MAX};
+use super::delta::{DeltaKind, RelayedDelta};
 use super::ending;
 use super::events::Events;
 use super::fold::Fold;
 use super::member::{count, member, text};
 use crate::answer::output::{BLOCK_BYTES, INVALID_RESPONSE};
-use crate::answer::{Output, Phase};
-use crate::assemble::mend::{Budget, Mender};
+use crate::answer::{ReaderOutput, WriterPhase};
+use crate::assemble::mend::{InputMender, ValidationBudget};
 use crate::carry::tool_id;
 use crate::error::Error;
 use crate::model::limits;
@@ -28,7 +28,7 @@ const ENDING_BYTES_MAX: usize = 64 << 10;
 #[derive(Debug, Default)]
 pub(super) struct MessagesStream {
     /// Blocks that are not over; only the first block is being sent.
-    blocks: VecDeque<Block>,
+    blocks: VecDeque<RelayedBlock>,
     /// Index of the first block in `blocks`, as sent to the client.
     index: u64,
     /// Number of bytes of the deltas and start events of all blocks except the first.
@@ -47,7 +47,7 @@ pub(super) struct MessagesStream {
     output_bytes: u64,
     fold: Option<Box<Fold>>,
     /// Limit of the work for repairing the inputs of calls.
-    budget: Budget,
+    budget: ValidationBudget,
 }
 
 impl MessagesStream {
@@ -58,7 +58,7 @@ impl MessagesStream {
     /// Handles an event with the given name, whose data is JSON.
     pub(super) fn handle_event(
         &mut self,
-        to: &mut Output<'_>,
+        to: &mut ReaderOutput<'_>,
         name: &str,
         data: &str,
     ) -> Result<(), Error> {
@@ -70,7 +70,7 @@ impl MessagesStream {
             return Ok(());
         };
         to.report.chunks = to.report.chunks.saturating_add(1);
-        if to.phase() == Phase::Start && !matches!(name, "message_start" | "ping") {
+        if to.phase() == WriterPhase::Start && !matches!(name, "message_start" | "ping") {
             if name == "message_stop" {
                 return Err(Error::misbehaved(INVALID_RESPONSE));
             }
@@ -79,7 +79,7 @@ impl MessagesStream {
         }
         match name {
             "message_start" => match to.phase() {
-                Phase::Start => self.message_start(to, data),
+                WriterPhase::Start => self.message_start(to, data),
                 _ if self.index == 0 && self.blocks.is_empty() => repaired(to, name),
                 // The upstream begins the answer once more.
                 _ => return Err(Error::misbehaved(INVALID_RESPONSE)),
@@ -89,7 +89,7 @@ impl MessagesStream {
             "content_block_stop" => self.block_stop(to, data),
             "message_delta" => self.message_delta(to, data)?,
             "message_stop" => self.message_stop(to, Some(data))?,
-            _ if self.fold.is_none() && to.phase() == Phase::Open => {
+            _ if self.fold.is_none() && to.phase() == WriterPhase::Open => {
                 self.events(to).event(name, data)
             }
             _ => {}
@@ -106,7 +106,7 @@ impl MessagesStream {
     /// Ends the answer. `stop` is the upstream's `message_stop` event, if any.
     pub(super) fn message_stop(
         &mut self,
-        to: &mut Output<'_>,
+        to: &mut ReaderOutput<'_>,
         stop: Option<&str>,
     ) -> Result<(), Error> {
         if stop.is_none() {
@@ -132,11 +132,11 @@ impl MessagesStream {
             }
             fold.write(to.warnings, to.out);
         }
-        to.writer.relayed(Phase::Ended);
+        to.writer.relayed(WriterPhase::Ended);
         Ok(())
     }
 
-    fn events<'a>(&'a mut self, to: &'a mut Output<'_>) -> Events<'a> {
+    fn events<'a>(&'a mut self, to: &'a mut ReaderOutput<'_>) -> Events<'a> {
         Events::new(self.fold.as_deref_mut(), to.out)
     }
 
@@ -154,7 +154,7 @@ impl MessagesStream {
     }
 
     fn held(&self) -> (usize, usize) {
-        let open = self.blocks.front().map_or(0, Block::held_bytes);
+        let open = self.blocks.front().map_or(0, RelayedBlock::held_bytes);
         let others = BLOCK_BYTES.saturating_mul(self.blocks.len().saturating_add(self.ids.len()));
         let indices = BLOCK_BYTES.saturating_mul(self.closed_early.len());
         let ending = self.ending.as_ref().map_or(0, String::len);
@@ -165,7 +165,7 @@ impl MessagesStream {
         (held, folded)
     }
 
-    fn check_limits(&self, to: &Output<'_>) -> Result<(), Error> {
+    fn check_limits(&self, to: &ReaderOutput<'_>) -> Result<(), Error> {
         let (held, folded) = self.held();
         if self.fold.as_ref().is_some_and(|fold| fold.has_too_many_members()) {
             return Err(limits::answer_exceeded("fields"));
@@ -177,19 +177,19 @@ impl MessagesStream {
         Ok(())
     }
 
-    fn message_start(&mut self, to: &mut Output<'_>, data: &str) {
+    fn message_start(&mut self, to: &mut ReaderOutput<'_>, data: &str) {
         let message = member(data, "message").unwrap_or("{}");
         if let Some(content) = member(message, "content").filter(|content| *content != "[]") {
             content.clone_into(&mut self.content);
         }
         let started = ending::started(data, message, to);
         self.events(to).event("message_start", &started);
-        to.writer.relayed(Phase::Open);
+        to.writer.relayed(WriterPhase::Open);
     }
 
     /// Sends the content of `message_start`, because some servers put the complete message there
     /// and send no blocks.
-    fn content_of_start(&mut self, to: &mut Output<'_>) -> Result<(), Error> {
+    fn content_of_start(&mut self, to: &mut ReaderOutput<'_>) -> Result<(), Error> {
         let content = std::mem::take(&mut self.content);
         let mut index = 0u64;
         for block in block::blocks(&content)? {
@@ -202,7 +202,7 @@ impl MessagesStream {
 
     pub(super) fn whole_block(
         &mut self,
-        to: &mut Output<'_>,
+        to: &mut ReaderOutput<'_>,
         block: &str,
         index: u64,
     ) -> Result<(), Error> {
@@ -215,7 +215,7 @@ impl MessagesStream {
         self.check_limits(to)
     }
 
-    fn block_start(&mut self, to: &mut Output<'_>, data: &str) -> Result<(), Error> {
+    fn block_start(&mut self, to: &mut ReaderOutput<'_>, data: &str) -> Result<(), Error> {
         let said = member(data, "content_block").unwrap_or("{}");
         let (ids, known) = (to.ids, &mut self.ids);
         let mut mint = |id: &str| {
@@ -227,7 +227,7 @@ impl MessagesStream {
             known.add(minted.clone());
             Some(minted)
         };
-        let mut block = Block::start(data, &mut mint);
+        let mut block = RelayedBlock::start(data, &mut mint);
         if block.is_call() {
             if text(said, "name").is_none_or(|name| name.is_blank()) {
                 return Err(Error::misbehaved("Upstream sent a tool call without a name"));
@@ -237,7 +237,7 @@ impl MessagesStream {
             to.report.tool_calls = to.report.tool_calls.saturating_add(1);
             if to.rules.mends_inputs {
                 let tool = to.context.tools.meant_by(&block.tool());
-                block.set_mender(tool.and_then(|tool| Mender::of(tool, &mut self.budget)));
+                block.set_mender(tool.and_then(|tool| InputMender::of(tool, &mut self.budget)));
             }
             let name = text(said, "name").unwrap_or_default().decode();
             if let Some(name) = to.context.tools.client_name(&name) {
@@ -253,19 +253,19 @@ impl MessagesStream {
         Ok(())
     }
 
-    fn note_progress(&mut self, to: &mut Output<'_>) {
+    fn note_progress(&mut self, to: &mut ReaderOutput<'_>) {
         self.pieces = self.pieces.saturating_add(1);
         to.report.progress = to.report.progress.saturating_add(1);
     }
 
-    fn push(&mut self, to: &mut Output<'_>, block: Block) {
+    fn push(&mut self, to: &mut ReaderOutput<'_>, block: RelayedBlock) {
         self.waiting_bytes = self.waiting_bytes.saturating_add(block.waiting_bytes());
         self.blocks.push_back(block);
         self.pump(to, false);
     }
 
-    fn block_delta(&mut self, to: &mut Output<'_>, data: &str) -> Result<(), Error> {
-        let delta = Delta::read(data);
+    fn block_delta(&mut self, to: &mut ReaderOutput<'_>, data: &str) -> Result<(), Error> {
+        let delta = RelayedDelta::read(data);
         self.note_progress(to);
         self.output_bytes = self.output_bytes.saturating_add(delta.bytes());
         let Some(at) = self.find(&delta) else {
@@ -281,7 +281,7 @@ impl MessagesStream {
                 _ if delta.is_blank() => {}
                 _ => {
                     repaired(to, "content_block_start");
-                    self.push(to, Block::of_delta(&delta));
+                    self.push(to, RelayedBlock::of_delta(&delta));
                     let last = self.blocks.len().saturating_sub(1);
                     self.give(to, last, data, &delta);
                 }
@@ -294,13 +294,13 @@ impl MessagesStream {
 
     /// Finds the block that a delta extends: the last block with the delta's index, else the last
     /// block that the delta fits.
-    fn find(&self, delta: &Delta<'_>) -> Option<usize> {
-        let fits = |block: &Block| block.fits(delta) && !block.is_stopped();
+    fn find(&self, delta: &RelayedDelta<'_>) -> Option<usize> {
+        let fits = |block: &RelayedBlock| block.fits(delta) && !block.is_stopped();
         if delta.says_nothing() {
             return None;
         }
         if let Some(index) = delta.index {
-            let named = |block: &Block| block.index() == Some(index) && fits(block);
+            let named = |block: &RelayedBlock| block.index() == Some(index) && fits(block);
             if let Some(at) = self.blocks.iter().rposition(named) {
                 return Some(at);
             }
@@ -311,7 +311,7 @@ impl MessagesStream {
         self.blocks.iter().rposition(fits)
     }
 
-    fn give(&mut self, to: &mut Output<'_>, at: usize, data: &str, delta: &Delta<'_>) {
+    fn give(&mut self, to: &mut ReaderOutput<'_>, at: usize, data: &str, delta: &RelayedDelta<'_>) {
         let Some(block) = self.blocks.get_mut(at) else { return };
         if !block.is_open() {
             self.waiting_bytes = self.waiting_bytes.saturating_add(block.wait(data));
@@ -327,9 +327,9 @@ impl MessagesStream {
         }
     }
 
-    fn block_stop(&mut self, to: &mut Output<'_>, data: &str) {
+    fn block_stop(&mut self, to: &mut ReaderOutput<'_>, data: &str) {
         let index = count(data, "index");
-        let named = |block: &Block| !block.is_stopped() && block.index() == index;
+        let named = |block: &RelayedBlock| !block.is_stopped() && block.index() == index;
         let found = match index {
             Some(_) => self.blocks.iter().rposition(named),
             None => self.blocks.iter().rposition(|block| !block.is_stopped()),
@@ -343,7 +343,7 @@ impl MessagesStream {
     }
 
     /// Sends all blocks that are ready. `all`: true if no more events follow.
-    fn pump(&mut self, to: &mut Output<'_>, all: bool) {
+    fn pump(&mut self, to: &mut ReaderOutput<'_>, all: bool) {
         while let Some(mut block) = self.blocks.pop_front() {
             if !block.is_open() {
                 self.waiting_bytes = self.waiting_bytes.saturating_sub(block.waiting_bytes());
@@ -356,7 +356,7 @@ impl MessagesStream {
                 // Check the waiting blocks only while they are few, to limit the work for each
                 // event.
                 waiting if waiting < WAITING_MAX => {
-                    block.may_close() && self.blocks.iter().any(Block::waits_long)
+                    block.may_close() && self.blocks.iter().any(RelayedBlock::waits_long)
                 }
                 _ => block.may_close(),
             };
@@ -380,7 +380,7 @@ impl MessagesStream {
         }
     }
 
-    fn message_delta(&mut self, to: &mut Output<'_>, data: &str) -> Result<(), Error> {
+    fn message_delta(&mut self, to: &mut ReaderOutput<'_>, data: &str) -> Result<(), Error> {
         if let Some(failure) = ending::failure(data, to.context) {
             return Err(failure);
         }
@@ -400,7 +400,7 @@ impl MessagesStream {
 }
 
 /// Counts a repair as a warning for the log, because the response head was already sent.
-fn repaired(to: &mut Output<'_>, what: &str) {
+fn repaired(to: &mut ReaderOutput<'_>, what: &str) {
     to.warnings.add_named("repaired", what);
 }
 

@@ -1,10 +1,10 @@
 //! Tool call in a block: its input, and the deltas of the input that have not been sent.
 
-use super::delta::Delta;
+use super::delta::RelayedDelta;
 use super::events::Events;
 use super::member::string;
-use crate::assemble::mend::{Budget, Mender};
-use crate::assemble::tool_input::{Input, ToolInput};
+use crate::assemble::mend::{InputMender, ValidationBudget};
+use crate::assemble::tool_input::{FinalInput, ToolInput};
 use crate::json::{self, Reader};
 
 /// Number of bytes counted for a held delta in addition to its text.
@@ -12,13 +12,13 @@ pub(super) const DELTA_BYTES: usize = 32;
 
 /// Input of a tool call, with the deltas that have not been sent.
 #[derive(Debug, Default)]
-pub(super) struct Tool {
+pub(super) struct RelayedInput {
     /// Input in the start event of the call's block: JSON, or empty.
     start: String,
     input: ToolInput,
     /// Mender, which repairs the input while the input is sent; `None` if the input needs no
     /// repair.
-    mender: Option<Mender>,
+    mender: Option<InputMender>,
     held: Vec<String>,
     held_bytes: usize,
     /// Joined text of all deltas in `held`, which are the deltas not sent yet.
@@ -26,21 +26,21 @@ pub(super) struct Tool {
     scratch: String,
 }
 
-impl Tool {
+impl RelayedInput {
     /// Makes a tool call from the `input` in the start event of its block.
     pub(super) fn new(input: &str) -> Self {
         Self { start: input_of(input), ..Self::default() }
     }
 
     /// Sets the mender, which repairs the input while the input is sent.
-    pub(super) fn set_mender(&mut self, mender: Option<Mender>) {
+    pub(super) fn set_mender(&mut self, mender: Option<InputMender>) {
         self.mender = mender;
     }
 
     /// Returns the number of members of the input that were repaired since the last call of this
     /// function.
     pub(super) fn take_mended(&mut self) -> u32 {
-        self.mender.as_mut().map_or(0, Mender::take_mended)
+        self.mender.as_mut().map_or(0, InputMender::take_mended)
     }
 
     /// Returns true if the start event of the call's block has an input.
@@ -62,10 +62,10 @@ impl Tool {
     pub(super) fn receive(
         &mut self,
         data: &str,
-        delta: &Delta<'_>,
+        delta: &RelayedDelta<'_>,
         index: u64,
         out: &mut Events<'_>,
-        budget: &mut Budget,
+        budget: &mut ValidationBudget,
     ) {
         match delta.json {
             Some(json) => self.input.receive_json(json, false),
@@ -102,18 +102,18 @@ impl Tool {
         has_delta: bool,
         index: u64,
         out: &mut Events<'_>,
-        budget: &mut Budget,
+        budget: &mut ValidationBudget,
     ) -> bool {
         let outcome = self.input.finish(false);
         let text = match outcome {
             _ if self.input.is_sent() => self.input.rest().to_owned(),
-            Input::Object(_) if !self.start.is_empty() && !self.input.says_something() => {
+            FinalInput::Object(_) if !self.start.is_empty() && !self.input.says_something() => {
                 std::mem::take(&mut self.start)
             }
             // An input without any text is `{}` by default, so no delta is needed.
-            Input::Object(_) if !self.input.has_text() && has_delta => String::new(),
-            Input::Object(object) => object,
-            Input::Invalid | Input::CutOff => self.input.rest().to_owned(),
+            FinalInput::Object(_) if !self.input.has_text() && has_delta => String::new(),
+            FinalInput::Object(object) => object,
+            FinalInput::Invalid | FinalInput::CutOff => self.input.rest().to_owned(),
         };
         let text = match &mut self.mender {
             Some(mender) => {

@@ -6,8 +6,8 @@ use super::ending;
 use super::member::{copy, count, elements, has, kind, member, text};
 use super::stream::MessagesStream;
 use crate::StopReason;
-use crate::answer::{Output, Phase};
-use crate::assemble::mend::{Budget, Mender};
+use crate::answer::{ReaderOutput, WriterPhase};
+use crate::assemble::mend::{InputMender, ValidationBudget};
 use crate::error::Error;
 use crate::json::{ValueKind, Writer};
 use crate::text::names::NameSet;
@@ -21,7 +21,7 @@ const IN_DELTA: &str = "safeguard_results";
 const BESIDE_DELTA: &str = "context_management";
 
 /// Writes an upstream's whole message for the client, as a message or as a stream.
-pub(super) fn write(body: &str, to: &mut Output<'_>) -> Result<(), Error> {
+pub(super) fn write(body: &str, to: &mut ReaderOutput<'_>) -> Result<(), Error> {
     if let Some(failure) = ending::failure(&format!("{{\"delta\":{body}}}"), to.context) {
         return Err(failure);
     }
@@ -36,7 +36,7 @@ pub(super) fn write(body: &str, to: &mut Output<'_>) -> Result<(), Error> {
         let usage = member(body, "usage").unwrap_or("{}");
         report.output_tokens = count(usage, "output_tokens").unwrap_or_default();
         report.stop_reason = text(body, "stop_reason").and_then(|it| StopReason::of(&it.decode()));
-        to.writer.relayed(Phase::Ended);
+        to.writer.relayed(WriterPhase::Ended);
         to.out.extend_from_slice(body.as_bytes());
         return Ok(());
     }
@@ -55,9 +55,9 @@ pub(super) fn write(body: &str, to: &mut Output<'_>) -> Result<(), Error> {
 }
 
 /// Returns the number of tool calls in a message, if the message can be forwarded unchanged.
-fn calls_if_right(body: &str, to: &Output<'_>) -> Option<u32> {
+fn calls_if_right(body: &str, to: &ReaderOutput<'_>) -> Option<u32> {
     let content = member(body, "content").filter(|it| kind(it) == Some(ValueKind::Array))?;
-    let (mut ids, mut budget) = (NameSet::default(), Budget::default());
+    let (mut ids, mut budget) = (NameSet::default(), ValidationBudget::default());
     let right = |block: &str| match text(block, "type").map(|name| name.decode()).as_deref() {
         Some("text") => text(block, "text").is_some(),
         Some("thinking") => {
@@ -85,10 +85,15 @@ fn calls_if_right(body: &str, to: &Output<'_>) -> Option<u32> {
 }
 
 /// Returns true if the input of a call has to be repaired for the client.
-fn is_mended(block: &str, input: &str, budget: &mut Budget, to: &Output<'_>) -> bool {
+fn is_mended(
+    block: &str,
+    input: &str,
+    budget: &mut ValidationBudget,
+    to: &ReaderOutput<'_>,
+) -> bool {
     let name = text(block, "name").filter(|_| to.rules.mends_inputs);
     let tool = name.and_then(|name| to.context.tools.meant_by(&name.decode()));
-    tool.is_some_and(|tool| Mender::whole(tool, input, budget).is_some())
+    tool.is_some_and(|tool| InputMender::whole(tool, input, budget).is_some())
 }
 
 /// Returns the `message_start` event that corresponds to a whole message.

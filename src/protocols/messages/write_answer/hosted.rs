@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use crate::json::{Writer, written};
 use crate::model::hosted::{HostedCall, McpCall};
-use crate::model::search::{Citation, Search};
+use crate::model::search::{Citation, HostedSearch};
 
 /// Writes the block of a call that the upstream ran, with this input.
 pub(super) fn write_call(call: &HostedCall, input: &str, out: &mut Vec<u8>) {
@@ -52,7 +52,7 @@ pub(super) fn write_result(call: &HostedCall, out: &mut Vec<u8>) {
 }
 
 /// Writes the URLs that a web search found, or an error if the search failed.
-fn write_found(search: &Search, out: &mut Vec<u8>) {
+fn write_found(search: &HostedSearch, out: &mut Vec<u8>) {
     let mut json = Writer::new(out);
     json.out().extend_from_slice(b"{\"type\":\"web_search_tool_result\"");
     json.key("tool_use_id").text(&search.id);

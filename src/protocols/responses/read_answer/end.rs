@@ -1,24 +1,24 @@
 //! Handling of the end of a Responses answer: a final response, an error, or a stream that ends
 //! without either.
 
-use super::machine::{Machine, UNTOLD};
-use super::names::Named;
-use super::place::Place;
-use crate::answer::Output;
+use super::machine::{ResponsesMachine, UNTOLD};
+use super::names::EventNames;
+use super::place::TextPlace;
+use crate::answer::ReaderOutput;
 use crate::error::Error;
 use crate::json;
 use crate::model::stop_reason;
 use crate::profile::LengthStatus;
 use crate::protocols::responses::wire::{EventKind, ItemKind, Of, Response, Status};
 
-impl Machine {
+impl ResponsesMachine {
     /// Handles a whole answer, which arrived as one body or one event. `raw`: the JSON of the
     /// answer.
     pub(super) fn handle_whole(
         &mut self,
         response: &Response<'_>,
         raw: &str,
-        to: &mut Output<'_>,
+        to: &mut ReaderOutput<'_>,
     ) -> Result<(), Error> {
         self.take_summary(response, to);
         to.report.chunks = to.report.chunks.saturating_add(1);
@@ -48,7 +48,7 @@ impl Machine {
         &mut self,
         kind: EventKind,
         raw: &str,
-        to: &mut Output<'_>,
+        to: &mut ReaderOutput<'_>,
     ) -> Result<(), Error> {
         let response = Response::read(raw)?;
         self.take_summary(&response, to);
@@ -78,7 +78,7 @@ impl Machine {
         &mut self,
         response: &Response<'_>,
         is_cut_off: bool,
-        to: &mut Output<'_>,
+        to: &mut ReaderOutput<'_>,
     ) -> Result<(), Error> {
         self.take_reason(response, is_cut_off, to);
         note_withheld(response, to);
@@ -87,15 +87,15 @@ impl Machine {
         self.content_mut().set_ends_early(end.is_cut_off);
         self.take_output(response.output.unwrap_or("[]"), to)?;
         if let Some(text) = response.output_text.filter(|_| !self.content().answers()) {
-            let slot = self.slots_mut().open(ItemKind::Message, Named::default())?;
-            self.complete(Place { slot, of: Of::Text, part: 0 }, text, to)?;
+            let slot = self.slots_mut().open(ItemKind::Message, EventNames::default())?;
+            self.complete(TextPlace { slot, of: Of::Text, part: 0 }, text, to)?;
         }
         self.end_answer(to)
     }
 
     /// Handles an error of the upstream. A content-filter error, or an error about too little space
     /// in the context window, ends the answer with a `stop_reason`.
-    pub(super) fn fail(&mut self, raw: &str, to: &mut Output<'_>) -> Result<(), Error> {
+    pub(super) fn fail(&mut self, raw: &str, to: &mut ReaderOutput<'_>) -> Result<(), Error> {
         if self.content().text().is_cut() {
             return self.end_answer(to);
         }
@@ -104,7 +104,7 @@ impl Machine {
     }
 
     /// Handles the end of a stream that sent no end event.
-    pub(super) fn end(&mut self, to: &mut Output<'_>) -> Result<(), Error> {
+    pub(super) fn end(&mut self, to: &mut ReaderOutput<'_>) -> Result<(), Error> {
         if self.content().text().is_cut() {
             return self.end_answer(to);
         }
@@ -116,7 +116,7 @@ impl Machine {
     }
 
     /// Ends the answer: sends the remaining content and the stop reason to the client.
-    fn end_answer(&mut self, to: &mut Output<'_>) -> Result<(), Error> {
+    fn end_answer(&mut self, to: &mut ReaderOutput<'_>) -> Result<(), Error> {
         let end = self.content_mut().reach_end()?;
         self.carry_thought(to);
         if end.is_cut_off {
@@ -126,7 +126,7 @@ impl Machine {
     }
 
     /// Stores the members of a response other than items: id, model, service tier and token counts.
-    pub(super) fn take_summary(&mut self, response: &Response<'_>, to: &mut Output<'_>) {
+    pub(super) fn take_summary(&mut self, response: &Response<'_>, to: &mut ReaderOutput<'_>) {
         to.report.name(response.id, response.model);
         let summary = self.content_mut().summary_mut();
         summary.take(response.model, response.service_tier, response.usage);
@@ -134,7 +134,7 @@ impl Machine {
 
     /// Stores the reason why the answer ended. `is_cut_off`: the answer was cut off according to
     /// the event's type, whatever the response's status is.
-    fn take_reason(&mut self, response: &Response<'_>, is_cut_off: bool, to: &Output<'_>) {
+    fn take_reason(&mut self, response: &Response<'_>, is_cut_off: bool, to: &ReaderOutput<'_>) {
         let reason = response.reason.map(|reason| reason.decode());
         let is_incomplete = is_cut_off || response.status == Status::Incomplete;
         let word = match reason.as_deref() {
@@ -150,7 +150,7 @@ impl Machine {
 
     /// Returns true if the answer has as many tokens as allowed, and the upstream is known not to
     /// report answers that were cut off.
-    fn reaches_limit(&self, to: &Output<'_>) -> bool {
+    fn reaches_limit(&self, to: &ReaderOutput<'_>) -> bool {
         let usage = self.content().summary().usage();
         let tokens = usage.and_then(|usage| usage.completion).unwrap_or(0);
         to.context.profile.length_status == LengthStatus::Inferred
@@ -163,7 +163,7 @@ impl Machine {
 ///
 /// No warning is given if the upstream's reason is `turn_boundary`: models normally forget the
 /// reasoning before an answer that the user has seen.
-fn note_withheld(response: &Response<'_>, to: &mut Output<'_>) {
+fn note_withheld(response: &Response<'_>, to: &mut ReaderOutput<'_>) {
     for raw in response.withheld.into_iter().flat_map(json::elements) {
         let reason = json::member(raw, "reason").and_then(json::string).map(|it| it.decode());
         let reason = reason.unwrap_or_default();

@@ -1,37 +1,37 @@
 //! Handling of output items, when they begin and when they are complete: calls, reasoning, and the
 //! items of a final response.
 
-use super::machine::Machine;
-use super::names::{ItemNames, Named};
-use super::place::{Place, of_part};
+use super::machine::ResponsesMachine;
+use super::names::{EventNames, ItemNames};
+use super::place::{TextPlace, of_part};
 use super::slots::{KINDS, Slot};
-use crate::answer::Output;
-use crate::assemble::call::{Call, CallState};
-use crate::carry::signature::Field;
+use crate::answer::ReaderOutput;
+use crate::assemble::call::{CallParts, CallState};
+use crate::carry::signature::SignatureField;
 use crate::content::is_kept;
 use crate::error::Error;
 use crate::json::{self, Str};
 use crate::protocols::responses::wire::{
-    Arguments, Item, ItemKind, Of, PartKind, ThoughtKind, write_with,
+    Item, ItemArguments, ItemKind, Of, PartKind, ThoughtKind, write_with,
 };
 
 /// Blank line between two texts, JSON-escaped.
 const BLANK_LINE: &str = "\\n\\n";
 
-impl Machine {
+impl ResponsesMachine {
     /// Handles the event that begins an output item.
     pub(super) fn add_item(
         &mut self,
         item: &Item<'_>,
         output_index: Option<u64>,
-        to: &mut Output<'_>,
+        to: &mut ReaderOutput<'_>,
     ) -> Result<(), Error> {
         if is_left_out(item, to) {
             self.others_mut().begin(item, to);
             return Ok(());
         }
         let names = ItemNames::of(item);
-        let named = Named::of(&names, output_index);
+        let named = EventNames::of(&names, output_index);
         let found = self.slots_mut().find_open(item.kind, named);
         let slot = self.slot_of(found, item.kind, named, to)?;
         self.take_names(slot, item, to);
@@ -39,20 +39,20 @@ impl Machine {
             self.begin_encrypted(slot, encrypted, to);
         }
         match item.arguments {
-            Arguments::None => Ok(()),
-            Arguments::Text(text) => self.take_input(slot, text, to),
-            Arguments::Json(raw) => {
-                self.complete_json(Place { slot, of: Of::Arguments, part: 0 }, raw, to)
+            ItemArguments::None => Ok(()),
+            ItemArguments::Text(text) => self.take_input(slot, text, to),
+            ItemArguments::Json(raw) => {
+                self.complete_json(TextPlace { slot, of: Of::Arguments, part: 0 }, raw, to)
             }
         }
     }
 
     /// Stores the ids and names of an item, and passes them to the item's tool call if the item is
     /// a call.
-    fn take_names(&mut self, slot: usize, item: &Item<'_>, to: &mut Output<'_>) {
+    fn take_names(&mut self, slot: usize, item: &Item<'_>, to: &mut ReaderOutput<'_>) {
         let names = ItemNames::of(item);
         let ItemNames { id, call_id, tool: name, .. } = &names;
-        self.slots_mut().name(slot, Named::of(&names, None));
+        self.slots_mut().name(slot, EventNames::of(&names, None));
         let Some(known) = self.slots_mut().get_mut(slot) else { return };
         known.name_tool(name.as_deref());
         let Some(call) = known.call() else { return };
@@ -74,8 +74,8 @@ impl Machine {
         &mut self,
         found: Option<usize>,
         kind: ItemKind,
-        named: Named<'_>,
-        to: &mut Output<'_>,
+        named: EventNames<'_>,
+        to: &mut ReaderOutput<'_>,
     ) -> Result<usize, Error> {
         if let Some(slot) = found {
             return Ok(slot);
@@ -86,7 +86,7 @@ impl Machine {
     }
 
     /// Begins an item. For a call, a new call is added to the answer's content.
-    fn begin_item(&mut self, slot: usize, to: &mut Output<'_>) -> Result<(), Error> {
+    fn begin_item(&mut self, slot: usize, to: &mut ReaderOutput<'_>) -> Result<(), Error> {
         let Some(kind) = self.slots().get(slot).map(Slot::kind) else { return Ok(()) };
         if !matches!(kind, ItemKind::Function | ItemKind::Custom) {
             return Ok(());
@@ -96,7 +96,7 @@ impl Machine {
             return Ok(());
         }
         self.content_mut().start(to);
-        let call = self.content_mut().assembly_mut().add_call(Call::new(false), to)?;
+        let call = self.content_mut().assembly_mut().add_call(CallParts::new(false), to)?;
         if let Some(slot) = self.slots_mut().get_mut(slot) {
             slot.begin_call(call);
         }
@@ -108,7 +108,7 @@ impl Machine {
         &mut self,
         slot: usize,
         text: Str<'_>,
-        to: &mut Output<'_>,
+        to: &mut ReaderOutput<'_>,
     ) -> Result<(), Error> {
         self.extend_call(slot, text.decoded_len(), text.is_blank(), to, |call, scratch| {
             call.receive_input(text.raw(), scratch);
@@ -119,9 +119,9 @@ impl Machine {
     /// Handles the whole input of a call, sent as text.
     pub(super) fn complete_input(
         &mut self,
-        place: Place,
+        place: TextPlace,
         text: Str<'_>,
-        to: &mut Output<'_>,
+        to: &mut ReaderOutput<'_>,
     ) -> Result<(), Error> {
         if let Some(slot) = self.slots_mut().get_mut(place.slot) {
             slot.input_mut().replace(&text.decode());
@@ -133,9 +133,9 @@ impl Machine {
     /// Handles the whole input of a call, sent as a JSON object instead of a text.
     pub(super) fn complete_json(
         &mut self,
-        place: Place,
+        place: TextPlace,
         raw: &str,
-        to: &mut Output<'_>,
+        to: &mut ReaderOutput<'_>,
     ) -> Result<(), Error> {
         let compact = json::compacted(raw);
         if let Some(slot) = self.slots_mut().get_mut(place.slot) {
@@ -151,11 +151,11 @@ impl Machine {
         slot: usize,
         bytes: usize,
         is_blank: bool,
-        to: &mut Output<'_>,
-        change: impl FnOnce(&mut Call, &mut String),
+        to: &mut ReaderOutput<'_>,
+        change: impl FnOnce(&mut CallParts, &mut String),
     ) {
         let Some(call) = self.slots().get(slot).and_then(Slot::call) else { return };
-        let state = self.content().assembly().calls().all().get(call).map(Call::state);
+        let state = self.content().assembly().calls().all().get(call).map(CallParts::state);
         if matches!(state, None | Some(CallState::LeftOut)) {
             return;
         }
@@ -175,14 +175,14 @@ impl Machine {
         &mut self,
         item: &Item<'_>,
         output_index: Option<u64>,
-        to: &mut Output<'_>,
+        to: &mut ReaderOutput<'_>,
     ) -> Result<(), Error> {
         if is_left_out(item, to) {
             self.others_mut().complete(item, to);
             return Ok(());
         }
         let names = ItemNames::of(item);
-        let named = Named::of(&names, output_index);
+        let named = EventNames::of(&names, output_index);
         let found = self.slots_mut().find_done(item.kind, named);
         let slot = self.slot_of(found, item.kind, named, to)?;
         self.complete_slot(slot, item, to)
@@ -193,18 +193,18 @@ impl Machine {
         &mut self,
         slot: usize,
         item: &Item<'_>,
-        to: &mut Output<'_>,
+        to: &mut ReaderOutput<'_>,
     ) -> Result<(), Error> {
         self.take_names(slot, item, to);
         match item.kind {
             ItemKind::Message => self.complete_message(slot, item, to)?,
             ItemKind::Reasoning => self.complete_thought(slot, item, to)?,
             ItemKind::Function | ItemKind::Custom => {
-                let place = Place { slot, of: Of::Arguments, part: 0 };
+                let place = TextPlace { slot, of: Of::Arguments, part: 0 };
                 match item.arguments {
-                    Arguments::None => {}
-                    Arguments::Text(text) => self.complete(place, text, to)?,
-                    Arguments::Json(raw) => self.complete_json(place, raw, to)?,
+                    ItemArguments::None => {}
+                    ItemArguments::Text(text) => self.complete(place, text, to)?,
+                    ItemArguments::Json(raw) => self.complete_json(place, raw, to)?,
                 }
             }
             ItemKind::WebSearch => self.complete_search(slot, item, to)?,
@@ -222,7 +222,7 @@ impl Machine {
         &mut self,
         slot: usize,
         item: &Item<'_>,
-        to: &mut Output<'_>,
+        to: &mut ReaderOutput<'_>,
     ) -> Result<(), Error> {
         let texts = || item.parts().filter(|(_, part)| part.kind == PartKind::Text);
         let mut raw = texts().filter_map(|(_, part)| part.text);
@@ -232,11 +232,11 @@ impl Machine {
             // No event distinguished the parts, so their joined text is completed.
             let joined: String = texts().filter_map(|(_, it)| it.text).map(|it| it.raw()).collect();
             if let Some(joined) = Str::inside(&joined) {
-                self.complete(Place { slot, of: Of::Text, part: 0 }, joined, to)?;
+                self.complete(TextPlace { slot, of: Of::Text, part: 0 }, joined, to)?;
             }
         }
         for (part, said) in item.parts() {
-            let place = Place { slot, of: of_part(said.kind), part };
+            let place = TextPlace { slot, of: of_part(said.kind), part };
             let is_told = is_joined && place.of == Of::Text;
             if matches!(place.of, Of::Text | Of::Refusal) {
                 if let Some(text) = said.text.filter(|_| !is_told) {
@@ -249,7 +249,11 @@ impl Machine {
     }
 
     /// Handles the items of a final response. Only content that was not received before is added.
-    pub(super) fn take_output(&mut self, output: &str, to: &mut Output<'_>) -> Result<(), Error> {
+    pub(super) fn take_output(
+        &mut self,
+        output: &str,
+        to: &mut ReaderOutput<'_>,
+    ) -> Result<(), Error> {
         let (mut before, mut others) = ([0usize; KINDS], 0u64);
         for raw in json::elements(output).filter(|raw| raw.starts_with('{')) {
             if self.content().text().is_cut() {
@@ -263,7 +267,7 @@ impl Machine {
             }
             let Some(before) = before.get_mut(item.kind as usize) else { continue };
             let names = ItemNames::of(&item);
-            let named = Named::of(&names, None);
+            let named = EventNames::of(&names, None);
             let found = self.slots().find_in_answer(item.kind, named, *before);
             if found.is_none() && !item.says_something() {
                 continue;
@@ -277,7 +281,7 @@ impl Machine {
 
     /// Removes the calls that the upstream marked as incomplete. Incomplete calls must not be run
     /// by the client.
-    pub(super) fn leave_out_half_calls(&mut self, to: &mut Output<'_>) {
+    pub(super) fn leave_out_half_calls(&mut self, to: &mut ReaderOutput<'_>) {
         let half = self.slots().iter().filter(|slot| slot.is_cut_off()).filter_map(Slot::call);
         for call in half.collect::<Vec<_>>() {
             self.content_mut().assembly_mut().leave_out_half(call, to);
@@ -287,10 +291,10 @@ impl Machine {
     /// Adds a piece of reasoning text to the answer.
     pub(super) fn take_thought(
         &mut self,
-        place: Place,
+        place: TextPlace,
         kind: ThoughtKind,
         text: Str<'_>,
-        to: &mut Output<'_>,
+        to: &mut ReaderOutput<'_>,
     ) {
         if self.slots().get(place.slot).is_none_or(|slot| slot.thought().is_over()) {
             return;
@@ -302,14 +306,14 @@ impl Machine {
             return self.content_mut().note_progress(text.decoded_len(), text.is_blank(), to);
         }
         if begins_part && let Some(line) = Str::inside(BLANK_LINE) {
-            self.content_mut().push_reasoning(line, Field::Item, to);
+            self.content_mut().push_reasoning(line, SignatureField::Item, to);
         }
-        self.content_mut().reasoning_mut().note_field(Some(Field::Item));
-        self.content_mut().push_reasoning(text, Field::Item, to);
+        self.content_mut().reasoning_mut().note_field(Some(SignatureField::Item));
+        self.content_mut().push_reasoning(text, SignatureField::Item, to);
     }
 
     /// Stores encrypted reasoning that arrived at the beginning of a reasoning item.
-    fn begin_encrypted(&mut self, slot: usize, encrypted: Str<'_>, to: &mut Output<'_>) {
+    fn begin_encrypted(&mut self, slot: usize, encrypted: Str<'_>, to: &mut ReaderOutput<'_>) {
         self.enter_thought(slot, to);
         if let Some(slot) = self.slots_mut().get_mut(slot).filter(|it| !it.thought().is_over()) {
             slot.note_content();
@@ -323,7 +327,7 @@ impl Machine {
         &mut self,
         slot: usize,
         item: &Item<'_>,
-        to: &mut Output<'_>,
+        to: &mut ReaderOutput<'_>,
     ) -> Result<(), Error> {
         let Some(known) = self.slots().get(slot) else { return Ok(()) };
         if known.thought().is_over() {
@@ -341,7 +345,7 @@ impl Machine {
         }
         let known_encrypted = known.thought().has_encrypted();
         for (part, said) in item.parts() {
-            let place = Place { slot, of: of_part(said.kind), part };
+            let place = TextPlace { slot, of: of_part(said.kind), part };
             if let (Of::Thought(_), Some(text)) = (place.of, said.text) {
                 self.complete(place, text, to)?;
             }
@@ -363,7 +367,7 @@ impl Machine {
 }
 
 /// Returns true if an item is not translated to a content block.
-fn is_left_out(item: &Item<'_>, to: &Output<'_>) -> bool {
+fn is_left_out(item: &Item<'_>, to: &ReaderOutput<'_>) -> bool {
     match item.kind {
         ItemKind::Mcp => !to.context.calls_mcp,
         kind => kind == ItemKind::Other,

@@ -4,18 +4,20 @@
 //! Texts, reasoning and calls are forwarded as soon as they are received. An item ends with its
 //! `done` event, with the first content of another item, or with the answer.
 
-use super::names::Named;
+use super::names::EventNames;
 use super::others::Others;
 use super::parts::Coming;
-use super::place::{Place, kind_of, of_part, part_kind};
+use super::place::{TextPlace, kind_of, of_part, part_kind};
 use super::said::News;
 use super::slots::{Slot, Slots};
-use crate::answer::{AnswerState, Ending, Output, Phase};
+use crate::answer::{AnswerState, Ending, ReaderOutput, WriterPhase};
 use crate::content::{Content, is_kept};
 use crate::error::Error;
 use crate::json::Str;
 use crate::model::request_context::RequestContext;
-use crate::protocols::responses::wire::{Event, EventKind, Item, Of, Part, PartKind, Response};
+use crate::protocols::responses::wire::{
+    EventKind, Item, ItemPart, Of, PartKind, Response, WireEvent,
+};
 use crate::text::names::NameSet;
 
 /// Placeholder for the JSON of an error when the upstream reports a failure without an error.
@@ -23,7 +25,7 @@ pub(super) const UNTOLD: &str = "{}";
 
 /// State of one answer that is being read.
 #[derive(Debug)]
-pub(super) struct Machine {
+pub(super) struct ResponsesMachine {
     content: Content,
     slots: Slots,
     /// Slot of the item whose text was received last.
@@ -40,7 +42,7 @@ pub(super) struct Machine {
     cited: Option<(usize, u64)>,
 }
 
-impl Machine {
+impl ResponsesMachine {
     /// Creates the state of a new answer. `ids_used`: the call ids in the client's history.
     pub(super) fn new(context: &RequestContext, ids_used: NameSet<'static>) -> Self {
         Self {
@@ -60,9 +62,9 @@ impl Machine {
     #[inline]
     pub(super) fn handle_delta(
         &mut self,
-        place: Place,
+        place: TextPlace,
         text: Str<'_>,
-        to: &mut Output<'_>,
+        to: &mut ReaderOutput<'_>,
     ) -> Result<(), Error> {
         to.report.chunks = to.report.chunks.saturating_add(1);
         self.take_delta(place, text, to)?;
@@ -74,13 +76,13 @@ impl Machine {
     pub(super) fn handle_event(
         &mut self,
         kind: EventKind,
-        event: &Event<'_>,
+        event: &WireEvent<'_>,
         raw: &str,
-        to: &mut Output<'_>,
-    ) -> Result<Option<Place>, Error> {
+        to: &mut ReaderOutput<'_>,
+    ) -> Result<Option<TextPlace>, Error> {
         to.report.chunks = to.report.chunks.saturating_add(1);
         let place = self.take_event(kind, event, raw, to)?;
-        if to.phase() != Phase::Ended {
+        if to.phase() != WriterPhase::Ended {
             self.content.pump(to);
             self.check_held(to)?;
         }
@@ -91,10 +93,10 @@ impl Machine {
     fn take_event(
         &mut self,
         kind: EventKind,
-        event: &Event<'_>,
+        event: &WireEvent<'_>,
         raw: &str,
-        to: &mut Output<'_>,
-    ) -> Result<Option<Place>, Error> {
+        to: &mut ReaderOutput<'_>,
+    ) -> Result<Option<TextPlace>, Error> {
         match kind {
             EventKind::Progress => {
                 if let Some(raw) = event.response {
@@ -114,7 +116,7 @@ impl Machine {
                 }
             }
             EventKind::PartAdded | EventKind::PartDone => {
-                let Some(part) = event.part.and_then(Part::read) else { return Ok(None) };
+                let Some(part) = event.part.and_then(ItemPart::read) else { return Ok(None) };
                 let of = of_part(part.kind);
                 let coming = match kind {
                     EventKind::PartDone => Coming::all(part.text),
@@ -194,7 +196,7 @@ impl Machine {
 
     /// Returns true if citations can be added to this text. Only the last cited text is kept in
     /// memory.
-    pub(super) fn may_cite(&self, place: Place) -> bool {
+    pub(super) fn may_cite(&self, place: TextPlace) -> bool {
         self.cited == Some((place.slot, place.part))
     }
 
@@ -216,14 +218,14 @@ impl Machine {
     fn place(
         &mut self,
         of: Of,
-        event: &Event<'_>,
+        event: &WireEvent<'_>,
         coming: Coming<'_>,
-        to: &mut Output<'_>,
-    ) -> Result<Place, Error> {
+        to: &mut ReaderOutput<'_>,
+    ) -> Result<TextPlace, Error> {
         let kind = kind_of(of);
         let id = event.item_id.map(|id| id.decode());
         let output_index = event.output_index;
-        let named = Named { id: id.as_deref(), output_index, ..Named::default() };
+        let named = EventNames { id: id.as_deref(), output_index, ..EventNames::default() };
         let found = self.slots.find(kind, named, coming);
         let slot = self.slot_of(found, kind, named, to)?;
         let part = match part_kind(of) {
@@ -231,11 +233,11 @@ impl Machine {
             Some(PartKind::Summary) => event.summary_index.unwrap_or(0),
             Some(kind) => self.slots.part(slot, kind, event.content_index.unwrap_or(0), coming),
         };
-        Ok(Place { slot, of, part })
+        Ok(TextPlace { slot, of, part })
     }
 
     /// Returns true if no part of a text has been received.
-    fn is_new(&mut self, place: Place) -> bool {
+    fn is_new(&mut self, place: TextPlace) -> bool {
         let Some(part) = part_kind(place.of) else { return false };
         let said = self.slots.said(place.slot, (part, place.part));
         said.is_some_and(|said| said.is_empty())
@@ -245,9 +247,9 @@ impl Machine {
     #[inline]
     fn take_delta(
         &mut self,
-        place: Place,
+        place: TextPlace,
         text: Str<'_>,
-        to: &mut Output<'_>,
+        to: &mut ReaderOutput<'_>,
     ) -> Result<(), Error> {
         if self.content.text().is_cut() {
             return Ok(());
@@ -268,7 +270,12 @@ impl Machine {
 
     /// Handles a delta of an item that has already ended. The delta is a repetition, or a gateway
     /// reported the end of the item too early.
-    fn take_late(&mut self, place: Place, text: Str<'_>, to: &mut Output<'_>) -> Result<(), Error> {
+    fn take_late(
+        &mut self,
+        place: TextPlace,
+        text: Str<'_>,
+        to: &mut ReaderOutput<'_>,
+    ) -> Result<(), Error> {
         let part = part_kind(place.of).filter(|part| *part == PartKind::Text);
         let said = part.and_then(|part| self.slots.said(place.slot, (part, place.part)));
         let more = said.and_then(|said| said.push_late(text));
@@ -284,9 +291,9 @@ impl Machine {
     /// Handles a whole text, and adds the part that was not received before.
     pub(super) fn complete(
         &mut self,
-        place: Place,
+        place: TextPlace,
         text: Str<'_>,
-        to: &mut Output<'_>,
+        to: &mut ReaderOutput<'_>,
     ) -> Result<(), Error> {
         if self.content.text().is_cut() {
             return Ok(());
@@ -311,7 +318,12 @@ impl Machine {
 
     /// Adds new text to the answer as text, refusal, reasoning or tool input.
     #[inline]
-    fn take_more(&mut self, place: Place, text: Str<'_>, to: &mut Output<'_>) -> Result<(), Error> {
+    fn take_more(
+        &mut self,
+        place: TextPlace,
+        text: Str<'_>,
+        to: &mut ReaderOutput<'_>,
+    ) -> Result<(), Error> {
         self.content.start(to);
         if let Some(slot) = self.slots.get_mut(place.slot) {
             slot.note_content();
@@ -337,9 +349,9 @@ impl Machine {
     #[inline]
     fn enter_text(
         &mut self,
-        place: Place,
+        place: TextPlace,
         text: Str<'_>,
-        to: &mut Output<'_>,
+        to: &mut ReaderOutput<'_>,
     ) -> Result<(), Error> {
         if self.thought_slot.is_some() && !text.is_blank() {
             self.close_thought(to);
@@ -359,7 +371,7 @@ impl Machine {
     }
 
     /// Makes an item the current source of reasoning. Ends the reasoning of another item.
-    pub(super) fn enter_thought(&mut self, slot: usize, to: &mut Output<'_>) {
+    pub(super) fn enter_thought(&mut self, slot: usize, to: &mut ReaderOutput<'_>) {
         if self.thought_slot != Some(slot) {
             self.close_thought(to);
             self.thought_slot = Some(slot);
@@ -372,7 +384,7 @@ impl Machine {
     }
 
     /// Ends the open reasoning and its thinking block.
-    pub(super) fn close_thought(&mut self, to: &mut Output<'_>) {
+    pub(super) fn close_thought(&mut self, to: &mut ReaderOutput<'_>) {
         self.content.end_watch(to);
         if self.thought_slot.is_none() {
             return;
@@ -383,7 +395,7 @@ impl Machine {
 
     /// Ends the open reasoning. The thinking block's signature gets the reasoning item, so that the
     /// client sends the item back in later requests.
-    pub(super) fn carry_thought(&mut self, to: &mut Output<'_>) {
+    pub(super) fn carry_thought(&mut self, to: &mut ReaderOutput<'_>) {
         let Some(slot) = self.thought_slot.take() else { return };
         let id = self.slots.id(slot).map(str::to_owned);
         let Some(slot) = self.slots.get_mut(slot) else { return };
@@ -403,7 +415,7 @@ impl Machine {
     }
 
     /// Returns an error if too many bytes of the answer are held back in memory.
-    fn check_held(&self, to: &Output<'_>) -> Result<(), Error> {
+    fn check_held(&self, to: &ReaderOutput<'_>) -> Result<(), Error> {
         let waiting = self.content.waiting_bytes().saturating_add(self.slots.held_bytes());
         let thoughts = self.thought_bytes();
         if waiting.saturating_add(thoughts) > to.rules.waiting_bytes_max
@@ -425,8 +437,8 @@ impl Machine {
     }
 }
 
-impl AnswerState for Machine {
-    fn begin(&mut self, to: &mut Output<'_>) {
+impl AnswerState for ResponsesMachine {
+    fn begin(&mut self, to: &mut ReaderOutput<'_>) {
         self.content.start(to);
     }
 

@@ -1,20 +1,20 @@
 //! Handling of MCP tool calls that the upstream ran itself.
 
-use super::machine::Machine;
+use super::machine::ResponsesMachine;
 use super::slots::Slot;
-use crate::answer::Output;
+use crate::answer::ReaderOutput;
 use crate::error::Error;
 use crate::json::{self, Reader, ValueKind, written};
 use crate::model::hosted::{HostedCall, McpCall};
-use crate::protocols::responses::wire::{Arguments, Item};
+use crate::protocols::responses::wire::{Item, ItemArguments};
 
-impl Machine {
+impl ResponsesMachine {
     /// Adds a completed MCP tool call to the answer.
     pub(super) fn complete_mcp_call(
         &mut self,
         slot: usize,
         item: &Item<'_>,
-        to: &mut Output<'_>,
+        to: &mut ReaderOutput<'_>,
     ) -> Result<(), Error> {
         if self.slots().get(slot).is_none_or(Slot::is_closed) {
             return Ok(());
@@ -48,9 +48,9 @@ impl Machine {
 /// Returns the input of a call as a JSON object, because clients can only read objects.
 fn input_of(item: &Item<'_>) -> String {
     let text = match item.arguments {
-        Arguments::None => return "{}".to_owned(),
-        Arguments::Json(raw) => return json::compacted(raw),
-        Arguments::Text(text) => text.decode(),
+        ItemArguments::None => return "{}".to_owned(),
+        ItemArguments::Json(raw) => return json::compacted(raw),
+        ItemArguments::Text(text) => text.decode(),
     };
     let mut reader = Reader::of(&text);
     let is_object = reader.kind().is_ok_and(|kind| kind == ValueKind::Object)

@@ -26,30 +26,30 @@ mod slots;
 mod thought;
 
 use crate::answer::json::{ObjectKind, ObjectReader, Taken};
-use crate::answer::{AnswerReader, AnswerState, Output};
+use crate::answer::{AnswerReader, AnswerState, ReaderOutput};
 use crate::config::Settings;
 use crate::error::Error;
 use crate::model::request_context::RequestContext;
 use crate::protocols::json_answer;
-use crate::protocols::responses::wire::{Event, EventKind, Pattern, Response, Status};
+use crate::protocols::responses::wire::{EventKind, EventPattern, Response, Status, WireEvent};
 use crate::sse::{self, Called};
 use crate::text::words;
-use machine::Machine;
-use place::Place;
+use machine::ResponsesMachine;
+use place::TextPlace;
 
 /// Creates the reader of a Responses answer.
 pub(crate) fn reader(context: &mut RequestContext, settings: &Settings) -> Box<dyn AnswerReader> {
     let ids_used = std::mem::take(&mut context.ids_used);
-    let machine = Machine::new(context, ids_used);
-    json_answer(Box::new(ResponsesReader { machine, pattern: Pattern::new() }), settings)
+    let machine = ResponsesMachine::new(context, ids_used);
+    json_answer(Box::new(ResponsesReader { machine, pattern: EventPattern::new() }), settings)
 }
 
 /// Reader of one Responses answer, streamed or whole.
 #[derive(Debug)]
 struct ResponsesReader {
-    machine: Machine,
+    machine: ResponsesMachine,
     /// Last event of the stream, which the next event probably repeats.
-    pattern: Pattern<Place>,
+    pattern: EventPattern<TextPlace>,
 }
 
 impl ResponsesReader {
@@ -60,9 +60,9 @@ impl ResponsesReader {
         called: Called,
         object: &str,
         is_inside: bool,
-        to: &mut Output<'_>,
+        to: &mut ReaderOutput<'_>,
     ) -> Result<Taken, Error> {
-        let mut event = Event::default();
+        let mut event = WireEvent::default();
         let raw = words::trim_object(object);
         if !raw.starts_with('{') || event.fill(raw).is_err() {
             return Ok(Taken::Unread);
@@ -96,7 +96,7 @@ impl ResponsesReader {
         Ok(Taken::Yes { says: true })
     }
 
-    fn handle_response(&mut self, raw: &str, to: &mut Output<'_>) -> Result<Taken, Error> {
+    fn handle_response(&mut self, raw: &str, to: &mut ReaderOutput<'_>) -> Result<Taken, Error> {
         let Ok(response) = Response::read(raw) else {
             return Ok(Taken::Unread);
         };
@@ -111,7 +111,7 @@ impl ObjectReader for ResponsesReader {
         &mut self,
         called: Called,
         object: &str,
-        to: &mut Output<'_>,
+        to: &mut ReaderOutput<'_>,
     ) -> Result<Taken, Error> {
         if called.is_plain()
             && let Some(repeated) = self.pattern.read(object)
@@ -122,7 +122,7 @@ impl ObjectReader for ResponsesReader {
         self.handle_event(called, object, false, to)
     }
 
-    fn handle_body(&mut self, body: &str, to: &mut Output<'_>) -> Result<Taken, Error> {
+    fn handle_body(&mut self, body: &str, to: &mut ReaderOutput<'_>) -> Result<Taken, Error> {
         let Ok(response) = Response::read(body) else {
             return Ok(Taken::Unread);
         };
@@ -140,18 +140,18 @@ impl ObjectReader for ResponsesReader {
 
     /// Stores the error of an event with the type `error`. A failed response with more details
     /// often follows.
-    fn handle_error(&mut self, data: &str, _to: &mut Output<'_>) -> Result<(), Error> {
+    fn handle_error(&mut self, data: &str, _to: &mut ReaderOutput<'_>) -> Result<(), Error> {
         self.machine.note_failure(data);
         Ok(())
     }
 
     /// Handles the stream's `[DONE]` mark like the end of the connection, because the Responses API
     /// does not define the mark.
-    fn handle_done(&mut self, to: &mut Output<'_>) -> Result<(), Error> {
+    fn handle_done(&mut self, to: &mut ReaderOutput<'_>) -> Result<(), Error> {
         self.machine.end(to)
     }
 
-    fn end(&mut self, to: &mut Output<'_>) -> Result<(), Error> {
+    fn end(&mut self, to: &mut ReaderOutput<'_>) -> Result<(), Error> {
         self.machine.end(to)
     }
 

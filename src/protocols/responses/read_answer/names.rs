@@ -1,11 +1,11 @@
 //! Ids, indices and names by which an event refers to an output item.
 
 use crate::json::{self, Str};
-use crate::protocols::responses::wire::{Arguments, Item};
+use crate::protocols::responses::wire::{Item, ItemArguments};
 
 /// Ids, index and call by which an event refers to an output item.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Named<'a> {
+pub(super) struct EventNames<'a> {
     pub(super) id: Option<&'a str>,
     pub(super) call_id: Option<&'a str>,
     pub(super) output_index: Option<u64>,
@@ -13,7 +13,7 @@ pub(super) struct Named<'a> {
     pub(super) call: Option<(&'a str, &'a str)>,
 }
 
-impl<'a> Named<'a> {
+impl<'a> EventNames<'a> {
     /// Creates a reference from the ids and names of an item. `output_index`: the index in the
     /// item's event.
     pub(super) fn of(names: &'a ItemNames, output_index: Option<u64>) -> Self {
@@ -37,9 +37,9 @@ impl ItemNames {
     pub(super) fn of(item: &Item<'_>) -> Self {
         let owned = |text: Option<Str<'_>>| text.map(|text| text.decode().into_owned());
         let input = match item.arguments {
-            Arguments::None => None,
-            Arguments::Text(text) => owned(Some(text)),
-            Arguments::Json(raw) => Some(json::compacted(raw)),
+            ItemArguments::None => None,
+            ItemArguments::Text(text) => owned(Some(text)),
+            ItemArguments::Json(raw) => Some(json::compacted(raw)),
         };
         let (id, call_id) = (owned(item.id), owned(item.call_id));
         Self { id, call_id, tool: owned(item.name), input }

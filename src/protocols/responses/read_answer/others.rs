@@ -1,7 +1,7 @@
 //! Counters of output items that are not translated. A warning is given once for each, although up
 //! to three events contain the item.
 
-use crate::answer::Output;
+use crate::answer::ReaderOutput;
 use crate::protocols::responses::wire::Item;
 
 /// Counters of the items that are not translated to content blocks.
@@ -15,13 +15,13 @@ pub(super) struct Others {
 
 impl Others {
     /// Counts an item that begins, and adds a warning.
-    pub(super) fn begin(&mut self, item: &Item<'_>, to: &mut Output<'_>) {
+    pub(super) fn begin(&mut self, item: &Item<'_>, to: &mut ReaderOutput<'_>) {
         self.open = self.open.saturating_add(1);
         self.note(item, to);
     }
 
     /// Counts a completed item. Adds a warning if no event for the item's beginning was received.
-    pub(super) fn complete(&mut self, item: &Item<'_>, to: &mut Output<'_>) {
+    pub(super) fn complete(&mut self, item: &Item<'_>, to: &mut ReaderOutput<'_>) {
         match self.open.checked_sub(1) {
             Some(fewer) => self.open = fewer,
             None => self.note(item, to),
@@ -30,13 +30,13 @@ impl Others {
 
     /// Adds a warning for an item of the final response, unless an earlier event caused the
     /// warning. `number`: position among the items that are not translated, from 1.
-    pub(super) fn note_from(&mut self, number: u64, item: &Item<'_>, to: &mut Output<'_>) {
+    pub(super) fn note_from(&mut self, number: u64, item: &Item<'_>, to: &mut ReaderOutput<'_>) {
         if number > self.noted {
             self.note(item, to);
         }
     }
 
-    fn note(&mut self, item: &Item<'_>, to: &mut Output<'_>) {
+    fn note(&mut self, item: &Item<'_>, to: &mut ReaderOutput<'_>) {
         self.noted = self.noted.saturating_add(1);
         let name = item.kind_name.map(|name| name.decode());
         to.warn_named("output_item_dropped", name.as_deref().unwrap_or_default());

@@ -15,7 +15,7 @@ const KINDS: usize = 4;
 
 /// Parts of one item that have begun.
 #[derive(Debug, Default)]
-pub(super) struct Parts {
+pub(super) struct OpenParts {
     /// Number of each part, by the index in the event with which the part began.
     numbers: BTreeMap<(PartKind, u64), u64>,
     /// Number of parts of each kind that have begun.
@@ -42,7 +42,7 @@ impl<'a> Coming<'a> {
     }
 }
 
-impl Parts {
+impl OpenParts {
     /// Returns the number of the part that began with this index.
     pub(super) fn get(&self, kind: PartKind, index: u64) -> Option<u64> {
         self.numbers.get(&(kind, index)).copied()

@@ -4,7 +4,7 @@ use crate::protocols::responses::wire::{ItemKind, Of, PartKind, ThoughtKind};
 
 /// Position of a text in an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct TextPlace {
     pub(super) slot: usize,
     pub(super) of: Of,
     /// Number of the part among the item's parts of the same kind. In a summary, the index that the

@@ -16,7 +16,7 @@ const START_BYTES: usize = 64;
 
 /// Length, hash and beginning of the text that was received.
 #[derive(Debug, Default)]
-pub(super) struct Said {
+pub(super) struct ReceivedText {
     bytes: usize,
     hash: Fnv,
     /// Beginning of the text, at most [`START_BYTES`] long.
@@ -65,14 +65,14 @@ const FEW: usize = 4;
 
 /// Records of the texts of one item, by kind of part and number.
 #[derive(Debug, Default)]
-pub(super) struct Texts {
-    first: Vec<((PartKind, u64), Said)>,
-    others: BTreeMap<(PartKind, u64), Said>,
+pub(super) struct ItemTexts {
+    first: Vec<((PartKind, u64), ReceivedText)>,
+    others: BTreeMap<(PartKind, u64), ReceivedText>,
 }
 
-impl Texts {
+impl ItemTexts {
     /// Returns the record of a text, or `None` if no part of the text was received.
-    pub(super) fn get(&self, part: (PartKind, u64)) -> Option<&Said> {
+    pub(super) fn get(&self, part: (PartKind, u64)) -> Option<&ReceivedText> {
         let first = self.first.iter().find(|(known, _)| *known == part);
         first.map(|(_, said)| said).or_else(|| self.others.get(&part))
     }
@@ -83,30 +83,30 @@ impl Texts {
         &mut self,
         part: (PartKind, u64),
         begins: impl FnOnce(),
-    ) -> Option<&mut Said> {
+    ) -> Option<&mut ReceivedText> {
         let found = self.first.iter().position(|(known, _)| *known == part);
         if found.is_none() && self.first.len() >= FEW {
             return Some(self.others.entry(part).or_insert_with(|| {
                 begins();
-                Said::default()
+                ReceivedText::default()
             }));
         }
         let at = found.unwrap_or_else(|| {
             begins();
             self.first.reserve_exact(1);
-            self.first.push((part, Said::default()));
+            self.first.push((part, ReceivedText::default()));
             self.first.len().saturating_sub(1)
         });
         self.first.get_mut(at).map(|(_, said)| said)
     }
 
     /// Returns an iterator over the records of all texts, in no particular order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Said> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &ReceivedText> {
         self.first.iter().map(|(_, said)| said).chain(self.others.values())
     }
 }
 
-impl Said {
+impl ReceivedText {
     /// Returns true if no part of the text was received.
     pub(super) fn is_empty(&self) -> bool {
         self.bytes == 0 && self.half.is_empty()
@@ -230,23 +230,23 @@ mod tests {
 
     #[test]
     fn a_text_that_is_done_completes_what_came_and_repeats_nothing() {
-        let mut said = Said::default();
+        let mut said = ReceivedText::default();
         said.push(text("Gr"));
         said.push(text("\\u00fc"));
         assert_eq!(said.complete(text("Grüße")), News::Rest("ße".into()));
         assert_eq!(said.complete(text("Grüße")), News::Nothing);
         assert_eq!(said.complete(text("Gruß")), News::Conflict);
-        assert_eq!(Said::default().complete(text("Grüße")), News::All);
+        assert_eq!(ReceivedText::default().complete(text("Grüße")), News::All);
     }
 
     #[test]
     fn what_comes_behind_the_end_repeats_the_text_or_goes_on() {
         let said = |full: &str| {
-            let mut said = Said::default();
+            let mut said = ReceivedText::default();
             said.complete(text(full));
             said
         };
-        let late = |said: &mut Said, deltas: &[&str]| -> String {
+        let late = |said: &mut ReceivedText, deltas: &[&str]| -> String {
             deltas.iter().filter_map(|delta| said.push_late(text(delta))).collect()
         };
         assert_eq!(late(&mut said("Hello"), &["H", "el", "lo", "!"]), "");
@@ -254,12 +254,12 @@ mod tests {
         assert_eq!(late(&mut one, &["\\n", "2", "1"]), "\\n21");
         assert_eq!(one.complete(text("1\\n21")), News::Nothing);
         assert_eq!(late(&mut said("Hello"), &["He", " said"]), "He said");
-        assert_eq!(late(&mut Said::default(), &["Hello"]), "");
+        assert_eq!(late(&mut ReceivedText::default(), &["Hello"]), "");
     }
 
     #[test]
     fn a_character_that_two_deltas_share_is_one() {
-        let mut said = Said::default();
+        let mut said = ReceivedText::default();
         said.push(text("\\ud83d"));
         assert!(!said.is_empty());
         said.push(text("\\ude00"));

@@ -1,26 +1,26 @@
 //! Handling of web searches that the upstream ran itself, and of the sources that a text cites.
 
-use super::machine::Machine;
-use super::place::Place;
+use super::machine::ResponsesMachine;
+use super::place::TextPlace;
 use super::slots::Slot;
-use crate::answer::Output;
-use crate::content::Source;
+use crate::answer::ReaderOutput;
+use crate::content::CitedSource;
 use crate::error::Error;
 use crate::json;
 use crate::model::hosted::HostedCall;
-use crate::model::search::Search;
+use crate::model::search::HostedSearch;
 use crate::protocols::responses::wire::{Item, Of};
 
 /// Maximum number of result URLs kept for each search.
 const FOUND_MAX: usize = 256;
 
-impl Machine {
+impl ResponsesMachine {
     /// Adds the sources of a completed text, without the sources that earlier events have added.
     pub(super) fn take_annotations(
         &mut self,
-        place: Place,
+        place: TextPlace,
         annotations: Option<&str>,
-        to: &mut Output<'_>,
+        to: &mut ReaderOutput<'_>,
     ) {
         let Some(annotations) = annotations.filter(|_| to.context.searches) else { return };
         let known = self.slots().get(place.slot).map_or(0, Slot::annotations);
@@ -35,14 +35,19 @@ impl Machine {
     }
 
     /// Counts a source of a text. Adds a citation if the text is the last text of the answer.
-    pub(super) fn take_annotation(&mut self, place: Place, raw: &str, to: &mut Output<'_>) {
+    pub(super) fn take_annotation(
+        &mut self,
+        place: TextPlace,
+        raw: &str,
+        to: &mut ReaderOutput<'_>,
+    ) {
         if !to.context.searches || place.of != Of::Text {
             return;
         }
         let Some(slot) = self.slots_mut().get_mut(place.slot) else { return };
         slot.count_annotation();
         if self.may_cite(place)
-            && let Some(source) = Source::read(raw)
+            && let Some(source) = CitedSource::read(raw)
         {
             self.content_mut().cite(&source);
         }
@@ -53,7 +58,7 @@ impl Machine {
         &mut self,
         slot: usize,
         item: &Item<'_>,
-        to: &mut Output<'_>,
+        to: &mut ReaderOutput<'_>,
     ) -> Result<(), Error> {
         let is_new = self.slots().get(slot).is_some_and(|slot| !slot.is_closed());
         let Some(action) = item.action.filter(|_| is_new) else { return Ok(()) };
@@ -78,7 +83,7 @@ impl Machine {
         let summary = self.content_mut().summary_mut();
         let id = to.ids.search(u32::try_from(summary.searches()).unwrap_or(u32::MAX));
         summary.count_search();
-        self.content_mut().assembly_mut().push_hosted(HostedCall::Search(Search {
+        self.content_mut().assembly_mut().push_hosted(HostedCall::Search(HostedSearch {
             id,
             query,
             found,

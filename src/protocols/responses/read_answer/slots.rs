@@ -7,10 +7,10 @@
 
 use std::collections::BTreeMap;
 
-use super::names::Named;
-use super::parts::{Coming, Parts};
-use super::said::{Said, Texts};
-use super::thought::Thought;
+use super::names::EventNames;
+use super::parts::{Coming, OpenParts};
+use super::said::{ItemTexts, ReceivedText};
+use super::thought::OpenReasoning;
 use crate::answer::output::BLOCK_BYTES;
 use crate::error::Error;
 use crate::json::Str;
@@ -32,20 +32,20 @@ pub(super) struct Slot {
     output_index: Option<u64>,
     /// True if the complete item was received.
     is_closed: bool,
-    texts: Texts,
-    parts: Parts,
+    texts: ItemTexts,
+    parts: OpenParts,
     /// True if content was received that is translated to a block.
     has_content: bool,
     /// Name of the tool that the item calls.
     tool: Option<String>,
     /// Record of the call's input received so far.
-    input: Said,
+    input: ReceivedText,
     /// Position of the item's call among the calls of the answer, once the call has begun.
     call: Option<usize>,
     /// True if the upstream marked the item as cut off.
     is_cut_off: bool,
     /// State of the reasoning, if the item is reasoning.
-    thought: Thought,
+    thought: OpenReasoning,
     /// Number of citations received for the item's texts.
     annotations: usize,
     /// Last part whose citations were all received, and the number of citations received up to
@@ -76,16 +76,16 @@ impl Slot {
     }
 
     /// Returns the record of the call's input.
-    pub(super) fn input_mut(&mut self) -> &mut Said {
+    pub(super) fn input_mut(&mut self) -> &mut ReceivedText {
         &mut self.input
     }
 
     /// Returns the state of the reasoning, if the item is reasoning.
-    pub(super) fn thought(&self) -> &Thought {
+    pub(super) fn thought(&self) -> &OpenReasoning {
         &self.thought
     }
 
-    pub(super) fn thought_mut(&mut self) -> &mut Thought {
+    pub(super) fn thought_mut(&mut self) -> &mut OpenReasoning {
         &mut self.thought
     }
 
@@ -201,7 +201,7 @@ impl Slots {
     pub(super) fn find(
         &mut self,
         kind: ItemKind,
-        named: Named<'_>,
+        named: EventNames<'_>,
         coming: Coming<'_>,
     ) -> Option<usize> {
         let of_kind = self.kinds.get_mut(kind as usize)?;
@@ -239,7 +239,7 @@ impl Slots {
 
     /// Finds the open item that an event for a beginning item repeats. Returns `None` if another
     /// item begins.
-    pub(super) fn find_open(&self, kind: ItemKind, named: Named<'_>) -> Option<usize> {
+    pub(super) fn find_open(&self, kind: ItemKind, named: EventNames<'_>) -> Option<usize> {
         let of_kind = self.of(kind)?;
         let found = match (named.id, named.call_id) {
             (Some(id), _) => of_kind.by_id.get(id),
@@ -253,7 +253,7 @@ impl Slots {
     }
 
     /// Finds the item that an event completes. Returns `None` if no event of the item was received.
-    pub(super) fn find_done(&mut self, kind: ItemKind, named: Named<'_>) -> Option<usize> {
+    pub(super) fn find_done(&mut self, kind: ItemKind, named: EventNames<'_>) -> Option<usize> {
         let of_kind = self.of(kind)?;
         let by_call_id = named.call_id.and_then(|id| of_kind.by_call_id.get(id).copied());
         let by_id = named.id.and_then(|id| of_kind.by_id.get(id).copied());
@@ -263,7 +263,7 @@ impl Slots {
         if found.is_some() {
             return found;
         }
-        let unnamed = Named { id: None, ..named };
+        let unnamed = EventNames { id: None, ..named };
         let found = self.find(kind, unnamed, Coming::More);
         found.filter(|slot| !self.is_another(*slot, named))
     }
@@ -273,7 +273,7 @@ impl Slots {
     pub(super) fn find_in_answer(
         &self,
         kind: ItemKind,
-        named: Named<'_>,
+        named: EventNames<'_>,
         before: usize,
     ) -> Option<usize> {
         let of_kind = self.of(kind)?;
@@ -299,7 +299,7 @@ impl Slots {
         &self,
         by_id: Option<usize>,
         by_call_id: Option<usize>,
-        named: Named<'_>,
+        named: EventNames<'_>,
     ) -> Option<usize> {
         let is_open = |slot: &usize| {
             let tool = named.call.map(|(tool, _)| tool);
@@ -313,13 +313,13 @@ impl Slots {
 
     /// Returns true if an item calls this tool with this input, compared with the input received so
     /// far.
-    fn is_same_call(&self, slot: usize, named: Named<'_>) -> bool {
+    fn is_same_call(&self, slot: usize, named: EventNames<'_>) -> bool {
         let Some((slot, (tool, input))) = self.list.get(slot).zip(named.call) else { return false };
         slot.tool.as_deref() == Some(tool) && slot.input.begins(input)
     }
 
     /// Returns true if the item in this slot has another `call_id` than `named`.
-    fn is_another(&self, slot: usize, named: Named<'_>) -> bool {
+    fn is_another(&self, slot: usize, named: EventNames<'_>) -> bool {
         let known = self.list.get(slot).and_then(|slot| slot.call_id.as_deref());
         named.call_id.is_some() && known.is_some() && named.call_id != known
     }
@@ -328,7 +328,7 @@ impl Slots {
     ///
     /// # Errors
     /// Fails if the answer has too many items.
-    pub(super) fn open(&mut self, kind: ItemKind, named: Named<'_>) -> Result<usize, Error> {
+    pub(super) fn open(&mut self, kind: ItemKind, named: EventNames<'_>) -> Result<usize, Error> {
         let slot = self.list.len();
         if slot >= ITEMS_MAX {
             return Err(limits::answer_exceeded("output items"));
@@ -338,14 +338,14 @@ impl Slots {
             call_id: None,
             output_index: named.output_index,
             is_closed: false,
-            texts: Texts::default(),
-            parts: Parts::default(),
+            texts: ItemTexts::default(),
+            parts: OpenParts::default(),
             has_content: !matches!(kind, ItemKind::Message | ItemKind::Reasoning),
             tool: None,
-            input: Said::default(),
+            input: ReceivedText::default(),
             call: None,
             is_cut_off: false,
-            thought: Thought::default(),
+            thought: OpenReasoning::default(),
             annotations: 0,
             annotated: (None, 0),
             id: None,
@@ -363,7 +363,7 @@ impl Slots {
     }
 
     /// Stores the id and call id of an item, for later searches.
-    pub(super) fn name(&mut self, slot: usize, named: Named<'_>) {
+    pub(super) fn name(&mut self, slot: usize, named: EventNames<'_>) {
         let Some(known) = self.list.get_mut(slot) else { return };
         let Some(of_kind) = self.kinds.get_mut(known.kind as usize) else { return };
         let mut note = |names: &mut Names<'static, usize>, name: &str| {
@@ -422,7 +422,7 @@ impl Slots {
     }
 
     /// Returns the record of a text of an item, and counts the text's part.
-    pub(super) fn said(&mut self, slot: usize, part: (PartKind, u64)) -> Option<&mut Said> {
+    pub(super) fn said(&mut self, slot: usize, part: (PartKind, u64)) -> Option<&mut ReceivedText> {
         let held_bytes = &mut self.held_bytes;
         let slot = self.list.get_mut(slot)?;
         slot.parts.note(part.0, part.1);

@@ -10,7 +10,7 @@ const KEPT_BYTES_MAX: usize = 192 << 10;
 
 /// Reasoning item that is being read.
 #[derive(Debug, Default)]
-pub(super) struct Thought {
+pub(super) struct OpenReasoning {
     /// Kind of reasoning text that the client receives: the kind that was received first.
     kind: Option<ThoughtKind>,
     /// Number of the part whose text was sent to the client last.
@@ -29,7 +29,7 @@ pub(super) struct Thought {
     is_carried: bool,
 }
 
-impl Thought {
+impl OpenReasoning {
     /// Adds a reasoning text, or a piece of a text. Returns whether the client receives the text,
     /// and whether a blank line must be inserted before the text.
     pub(super) fn take(&mut self, kind: ThoughtKind, at: u64, text: Str<'_>) -> (bool, bool) {

@@ -7,7 +7,7 @@ use crate::model::usage::number;
 
 /// Event of a stream: the members of all event types, each set if the event has the member.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Event<'a> {
+pub(crate) struct WireEvent<'a> {
     /// Value of `type`: the type of the event.
     pub(crate) name: Option<Str<'a>>,
     /// Index of the item in the answer.
@@ -50,7 +50,7 @@ pub(crate) struct Event<'a> {
     pub(crate) has_output: bool,
 }
 
-impl<'a> Event<'a> {
+impl<'a> WireEvent<'a> {
     /// Parses a JSON object into this empty event.
     ///
     /// # Errors

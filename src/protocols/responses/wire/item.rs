@@ -20,7 +20,7 @@ pub(crate) struct Item<'a> {
     /// Name of the called tool.
     pub(crate) name: Option<Str<'a>>,
     /// Arguments of a function, or the input of a custom tool.
-    pub(crate) arguments: Arguments<'a>,
+    pub(crate) arguments: ItemArguments<'a>,
     /// True if the item was cut off: the `status` is `incomplete`.
     pub(crate) is_incomplete: bool,
     /// True if the item failed: the `status` is `failed`.
@@ -59,7 +59,7 @@ pub(crate) enum ItemKind {
 
 /// Input of a tool call, in the form in which the upstream sent the input.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) enum Arguments<'a> {
+pub(crate) enum ItemArguments<'a> {
     /// No input: the item has no arguments yet.
     #[default]
     None,
@@ -88,8 +88,11 @@ impl<'a> Item<'a> {
                 "call_id" => item.call_id = filled(reader)?,
                 "name" => item.name = filled(reader)?,
                 "arguments" | "input" => match reader.kind()? {
-                    ValueKind::Object => item.arguments = Arguments::Json(reader.skip()?),
-                    _ => item.arguments = text(reader)?.map_or(Arguments::None, Arguments::Text),
+                    ValueKind::Object => item.arguments = ItemArguments::Json(reader.skip()?),
+                    _ => {
+                        item.arguments =
+                            text(reader)?.map_or(ItemArguments::None, ItemArguments::Text)
+                    }
                 },
                 "status" => {
                     let status = reader.string_or_skip()?;
@@ -113,11 +116,11 @@ impl<'a> Item<'a> {
 
     /// Returns an iterator over the text parts of content and summary. Each part comes with its
     /// position among the parts of the same kind.
-    pub(crate) fn parts(&self) -> impl Iterator<Item = (u64, Part<'a>)> {
+    pub(crate) fn parts(&self) -> impl Iterator<Item = (u64, ItemPart<'a>)> {
         let parts = |list: Option<&'a str>| {
             let mut counts = [0u64; 4];
             list.into_iter().flat_map(json::elements).filter_map(move |raw| {
-                let part = Part::read(raw)?;
+                let part = ItemPart::read(raw)?;
                 let count = counts.get_mut(part.kind as usize)?;
                 let at = *count;
                 *count = at.saturating_add(1);
@@ -127,7 +130,7 @@ impl<'a> Item<'a> {
         let text = self.content_text.map(|text| {
             let kind =
                 if self.kind == ItemKind::Reasoning { PartKind::Raw } else { PartKind::Text };
-            (0, Part { kind, text: Some(text), annotations: None })
+            (0, ItemPart { kind, text: Some(text), annotations: None })
         });
         parts(self.summary).chain(parts(self.content)).chain(text)
     }
@@ -183,7 +186,7 @@ impl ItemKind {
 
 /// Part of an item's content or summary.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Part<'a> {
+pub(crate) struct ItemPart<'a> {
     /// Kind of the part's text: answer, refusal, summary or full reasoning.
     pub(crate) kind: PartKind,
     /// Text of the part, or `None` if the text is empty.
@@ -205,7 +208,7 @@ pub(crate) enum PartKind {
     Raw,
 }
 
-impl<'a> Part<'a> {
+impl<'a> ItemPart<'a> {
     /// Parses a part. Returns `None` if the part is not of a type with text.
     pub(crate) fn read(raw: &'a str) -> Option<Self> {
         let mut reader = Reader::of(raw);

@@ -10,10 +10,10 @@ mod kind;
 mod pattern;
 mod response;
 
-pub(crate) use event::Event;
-pub(crate) use item::{Arguments, Item, ItemKind, Part, PartKind, write_with};
+pub(crate) use event::WireEvent;
+pub(crate) use item::{Item, ItemArguments, ItemKind, ItemPart, PartKind, write_with};
 pub(crate) use kind::{EventKind, Of, ThoughtKind};
-pub(crate) use pattern::Pattern;
+pub(crate) use pattern::EventPattern;
 pub(crate) use response::{Response, Status};
 
 use crate::json::{Error, Reader, Str, ValueKind};

@@ -4,7 +4,7 @@
 //! random letters. Comparing the two costs a small part of parsing an event, so the comparison is
 //! tried first. An event that differs in more is parsed as usual.
 
-use super::event::Event;
+use super::event::WireEvent;
 use crate::json::{Reader, Str, offset_in};
 use crate::text::words::is_same;
 
@@ -18,12 +18,12 @@ const MISSES_MAX: u8 = 16;
 
 /// Last delta event of a stream, split at the values that change with each event.
 #[derive(Debug, Default)]
-pub(crate) struct Pattern<T> {
+pub(crate) struct EventPattern<T> {
     /// Bytes of the event before the first value that changes.
     start: String,
     /// Values that change, each with the bytes after the value. Quotes of strings belong to the
     /// values.
-    values: Vec<(Value, String)>,
+    values: Vec<(ChangingValue, String)>,
     /// Position of the text in the answer, or `None` if no event is kept.
     place: Option<T>,
     misses: u8,
@@ -31,7 +31,7 @@ pub(crate) struct Pattern<T> {
 
 /// Kind of a value that changes with each event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Value {
+enum ChangingValue {
     /// Sequence number of the event: `sequence_number`.
     Number,
     /// Text of the event: `delta`.
@@ -49,7 +49,7 @@ pub(crate) struct Repeated<'a, T> {
     pub(crate) text: Str<'a>,
 }
 
-impl<T: Copy> Pattern<T> {
+impl<T: Copy> EventPattern<T> {
     /// Creates a pattern that matches no event.
     pub(crate) fn new() -> Self {
         Self { start: String::new(), values: Vec::new(), place: None, misses: 0 }
@@ -64,14 +64,14 @@ impl<T: Copy> Pattern<T> {
         let mut text = None;
         for (value, end) in &self.values {
             rest = match value {
-                Value::Number => {
+                ChangingValue::Number => {
                     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
                     rest.get(digits..).filter(|_| digits > 0)?
                 }
-                Value::Text | Value::Letters => {
+                ChangingValue::Text | ChangingValue::Letters => {
                     let mut reader = Reader::new(rest, 1);
                     let string = reader.string().ok()?;
-                    if *value == Value::Text {
+                    if *value == ChangingValue::Text {
                         text = Some(string);
                     }
                     rest.get(reader.offset()..)?
@@ -86,7 +86,7 @@ impl<T: Copy> Pattern<T> {
 
     /// Keeps the event that was parsed from `data` for comparison with the next event. `place`: the
     /// position of the event's text; without a position no event is kept.
-    pub(crate) fn learn(&mut self, data: &str, event: &Event<'_>, place: Option<T>) {
+    pub(crate) fn learn(&mut self, data: &str, event: &WireEvent<'_>, place: Option<T>) {
         self.place = None;
         if place.is_none() || self.misses >= MISSES_MAX || data.len() > LENGTH_MAX {
             return;
@@ -98,19 +98,19 @@ impl<T: Copy> Pattern<T> {
     }
 
     /// Splits an event at the values that change with each event.
-    fn part(&mut self, data: &str, event: &Event<'_>) -> Option<()> {
+    fn part(&mut self, data: &str, event: &WireEvent<'_>) -> Option<()> {
         let quoted = |text: Str<'_>| {
             let start = offset_in(data, text.raw())?;
             Some((start.checked_sub(1)?, start.checked_add(text.raw().len())?.checked_add(1)?))
         };
         let text = quoted(event.delta.filter(|text| !text.is_empty())?)?;
-        let mut places = vec![(text, Value::Text)];
+        let mut places = vec![(text, ChangingValue::Text)];
         if let Some(number) = event.sequence {
             let start = offset_in(data, number)?;
-            places.push(((start, start.checked_add(number.len())?), Value::Number));
+            places.push(((start, start.checked_add(number.len())?), ChangingValue::Number));
         }
         if let Some(letters) = event.obfuscation {
-            places.push((quoted(letters)?, Value::Letters));
+            places.push((quoted(letters)?, ChangingValue::Letters));
         }
         places.sort_unstable_by_key(|((start, _), _)| *start);
         let first = places.first().map(|((start, _), _)| *start)?;

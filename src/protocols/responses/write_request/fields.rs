@@ -19,14 +19,14 @@ const SHARED: [&str; 2] = ["reasoning", "text"];
 
 /// Sources of the fields: the client's request, the effective thinking effort, the client's
 /// headers, and the upstream's profile.
-pub(super) struct Asked<'f, 'a> {
+pub(super) struct FieldSources<'f, 'a> {
     pub(super) request: &'f Request<'a>,
     pub(super) effective: Effective,
     pub(super) headers: &'f [Header],
     pub(super) profile: &'f Profile,
 }
 
-impl Asked<'_, '_> {
+impl FieldSources<'_, '_> {
     /// Writes the fields. Stores in `context` the output limit that was sent.
     pub(super) fn write(
         &self,

@@ -22,7 +22,7 @@ use crate::protocols::upstream::Translated;
 use crate::protocols::words::{Words, push_system};
 use crate::tokens;
 use crate::upstream_error::refused::Refused;
-use fields::Asked;
+use fields::FieldSources;
 use input::InputWriter;
 
 /// Writes a Responses request without the features that the upstream refused earlier.
@@ -48,7 +48,7 @@ fn write(decided: Decided<'_>, warnings: &mut Warnings) -> Result<Translated, Er
     let mut json = Writer::new(&mut out);
     json.begin_object().key("model").text(decided.model);
     let (effective, headers) = (decided.effective, decided.headers);
-    let asked = Asked { request: &request, effective, headers, profile };
+    let asked = FieldSources { request: &request, effective, headers, profile };
     asked.write(&mut context, warnings, &mut json)?;
     let schema_bytes = system.schema.map_or(0, str::len);
     if profile.system_field == SystemField::Instructions && !system.is_empty() {

@@ -4,11 +4,11 @@ use crate::error::Error;
 use crate::json::Writer;
 use crate::model::{Block, DocumentSource};
 use crate::protocols::breakpoints::Breakpoint;
-use crate::protocols::words::{Parts, Words, end_text, push, write_file, write_image};
+use crate::protocols::words::{PartForms, Words, end_text, push, write_file, write_image};
 
 /// Form in which content parts of Responses are written.
-pub(super) static PARTS: Parts =
-    Parts { text: "input_text", file_urls: true, cache_control: false, attachment };
+pub(super) static PARTS: PartForms =
+    PartForms { text: "input_text", file_urls: true, cache_control: false, attachment };
 
 fn attachment(
     words: Words<'_, '_>,

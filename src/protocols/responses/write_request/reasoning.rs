@@ -1,7 +1,7 @@
 //! Writes the reasoning of earlier turns into a request to the model that produced the reasoning.
 //! Reasoning items are sent back unchanged.
 
-use crate::carry::signature::{Field, Signature};
+use crate::carry::signature::{Signature, SignatureField};
 use crate::json::{self, Writer};
 use crate::model::Block;
 use crate::protocols::responses::wire::write_with;
@@ -15,7 +15,7 @@ const ID_BYTES_MAX: usize = 64;
 pub(crate) fn items_of(block: &Block<'_>) -> Option<String> {
     let Block::Thinking { signature, .. } = block else { return None };
     let own = Signature::decode(&signature.decode())?;
-    own.opaque.filter(|_| own.field == Field::Item)
+    own.opaque.filter(|_| own.field == SignatureField::Item)
 }
 
 /// Estimates the number of tokens of reasoning items from their size in bytes. Most bytes of an

@@ -1,18 +1,18 @@
 //! Changes to a request by which a client loses an ability: an image, a document, or a forced tool
 //! call.
 
-use super::{LACKS, Loss, Row, WITH_TOOLS, Warning};
+use super::{ChangeRow, LACKS, Loss, WITH_TOOLS, WarningName};
 use crate::profile::{ImageParts, ToolChoiceAny, ToolChoiceNamed};
 use crate::upstream_error::refused::Refused;
 
 /// Base row for changes that lose an ability.
-const ROW: Row = Row { loss: Loss::Ability, ..super::ROW };
+const ROW: ChangeRow = ChangeRow { loss: Loss::Ability, ..super::ROW };
 
 /// Changes that lose an ability, likeliest first.
-pub(super) static ROWS: &[Row] = &[
-    Row {
+pub(super) static ROWS: &[ChangeRow] = &[
+    ChangeRow {
         change: Refused::ForcedTool,
-        warning: Warning::Key("tool_choice_any"),
+        warning: WarningName::Key("tool_choice_any"),
         chat: WITH_TOOLS,
         responses: WITH_TOOLS,
         messages: true,
@@ -25,9 +25,9 @@ pub(super) static ROWS: &[Row] = &[
         lacks: LACKS,
         ..ROW
     },
-    Row {
+    ChangeRow {
         change: Refused::Images,
-        warning: Warning::Code("images_refused"),
+        warning: WarningName::Code("images_refused"),
         chat: |_, context| context.refusable.images,
         responses: |_, context| context.refusable.images,
         messages: true,
@@ -39,9 +39,9 @@ pub(super) static ROWS: &[Row] = &[
         makes_text: true,
         ..ROW
     },
-    Row {
+    ChangeRow {
         change: Refused::Documents,
-        warning: Warning::Code("documents_refused"),
+        warning: WarningName::Code("documents_refused"),
         chat: |_, context| context.refusable.documents,
         responses: |_, context| context.refusable.documents,
         messages: true,

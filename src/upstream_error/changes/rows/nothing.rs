@@ -1,7 +1,7 @@
 //! Changes to a request by which a client loses nothing: other forms of texts and ids, and data
 //! that only the operator sees.
 
-use super::{LACKS, OF_CHAT, OF_RESPONSES, ROW, Row, WITH_CALLS, WITH_TOOLS, Warning};
+use super::{ChangeRow, LACKS, OF_CHAT, OF_RESPONSES, ROW, WITH_CALLS, WITH_TOOLS, WarningName};
 use crate::error::Parameter;
 use crate::profile::{
     self, EmptyAssistantContent, IdStyle, ReasoningHistory, StoreField, ToolContentParts,
@@ -10,10 +10,10 @@ use crate::profile::{
 use crate::upstream_error::refused::Refused;
 
 /// Changes without any loss for the client, likeliest first.
-pub(super) static ROWS: &[Row] = &[
-    Row {
+pub(super) static ROWS: &[ChangeRow] = &[
+    ChangeRow {
         change: Refused::Streaming(true),
-        warning: Warning::Code("stream_refused"),
+        warning: WarningName::Code("stream_refused"),
         messages: true,
         places: "stream",
         names: "sse | stream | streaming | non streaming | 流式",
@@ -21,9 +21,9 @@ pub(super) static ROWS: &[Row] = &[
             can not | only | must | require | needs | use stream | expected true | without | 不支持 | 仅支持",
         ..ROW
     },
-    Row {
+    ChangeRow {
         change: Refused::JoinedTexts,
-        warning: Warning::Key("joined_texts"),
+        warning: WarningName::Key("joined_texts"),
         narrow: |_, profile, _| profile.joined_texts = true,
         places: "messages.*.content | input.*.content",
         makes_text: true,
@@ -31,9 +31,9 @@ pub(super) static ROWS: &[Row] = &[
         lacks: LACKS,
         ..ROW
     },
-    Row {
+    ChangeRow {
         change: Refused::ResultsAsText,
-        warning: Warning::Key("tool_output_parts"),
+        warning: WarningName::Key("tool_output_parts"),
         chat: WITH_CALLS,
         responses: WITH_CALLS,
         narrow: |_, profile, _| {
@@ -45,22 +45,22 @@ pub(super) static ROWS: &[Row] = &[
         makes_text: true,
         ..ROW
     },
-    Row {
+    ChangeRow {
         change: Refused::EmptyContent(EmptyAssistantContent::Empty),
         places: "messages.*.content",
         names: "content & null | content & none | text is not present | content & missing",
         makes_text: true,
         ..EMPTY_CONTENT
     },
-    Row {
+    ChangeRow {
         change: Refused::EmptyContent(EmptyAssistantContent::Null),
         places: "messages.*.content",
         names: "content & empty | content text & missing | text & blank",
         ..EMPTY_CONTENT
     },
-    Row {
+    ChangeRow {
         change: Refused::Ids,
-        warning: Warning::Key("id_style"),
+        warning: WarningName::Key("id_style"),
         chat: WITH_CALLS,
         responses: WITH_CALLS,
         messages: true,
@@ -71,9 +71,9 @@ pub(super) static ROWS: &[Row] = &[
         lacks: "exceed | must match | too long | length | pattern | a-z | characters | alphanumeric",
         ..ROW
     },
-    Row {
+    ChangeRow {
         change: Refused::Names,
-        warning: Warning::Key("max_tool_name"),
+        warning: WarningName::Key("max_tool_name"),
         chat: WITH_TOOLS,
         responses: WITH_TOOLS,
         messages: true,
@@ -87,9 +87,9 @@ pub(super) static ROWS: &[Row] = &[
         lacks: "exceed | must match | too long | length | pattern | a-z | characters | 过长",
         ..ROW
     },
-    Row {
+    ChangeRow {
         change: Refused::ReasoningInEachTurn,
-        warning: Warning::Key("reasoning_history"),
+        warning: WarningName::Key("reasoning_history"),
         messages: true,
         chat: |_, context| context.counts.messages > 1,
         narrow: |_, profile, _| profile.reasoning_history = ReasoningHistory::Required,
@@ -97,9 +97,9 @@ pub(super) static ROWS: &[Row] = &[
             reasoning content & passed back | reasoning & must be passed",
         ..OF_CHAT
     },
-    Row {
+    ChangeRow {
         change: Refused::StreamOptions,
-        warning: Warning::Code("stream_options_refused"),
+        warning: WarningName::Code("stream_options_refused"),
         narrow: |_, profile, _| {
             profile.stream_usage = false;
             profile.obfuscation = true;
@@ -109,27 +109,27 @@ pub(super) static ROWS: &[Row] = &[
         lacks: LACKS,
         ..ROW
     },
-    Row {
+    ChangeRow {
         change: Refused::Neighbours,
-        warning: Warning::Key("alternating_roles"),
+        warning: WarningName::Key("alternating_roles"),
         chat: |_, context| context.refusable.neighbours,
         responses: |_, context| context.refusable.neighbours,
         narrow: |_, profile, _| profile.alternating_roles = true,
         places: "messages.*.role | input.*.role",
         ..ROW
     },
-    Row {
+    ChangeRow {
         change: Refused::Parameter(Parameter::PromptCacheKey),
-        warning: Warning::Key("prompt_cache_key"),
+        warning: WarningName::Key("prompt_cache_key"),
         narrow: |_, profile, _| profile.prompt_cache_key = false,
         places: "prompt_cache_key",
         names: "prompt_cache_key",
         lacks: LACKS,
         ..ROW
     },
-    Row {
+    ChangeRow {
         change: Refused::Parameter(Parameter::User),
-        warning: Warning::Key("user_id"),
+        warning: WarningName::Key("user_id"),
         chat: |_, context| context.refusable.user,
         responses: |_, context| context.refusable.user,
         messages: true,
@@ -139,9 +139,9 @@ pub(super) static ROWS: &[Row] = &[
         lacks: LACKS,
         ..ROW
     },
-    Row {
+    ChangeRow {
         change: Refused::Parameter(Parameter::ServiceTier),
-        warning: Warning::Key("service_tier"),
+        warning: WarningName::Key("service_tier"),
         chat: |_, context| context.refusable.service_tier,
         responses: |_, context| context.refusable.service_tier,
         messages: true,
@@ -151,16 +151,16 @@ pub(super) static ROWS: &[Row] = &[
         lacks: LACKS,
         ..ROW
     },
-    Row {
+    ChangeRow {
         change: Refused::Parameter(Parameter::Phase),
-        warning: Warning::Key("message_phase"),
+        warning: WarningName::Key("message_phase"),
         narrow: |_, profile, _| profile.message_phase = false,
         places: "input.*.phase",
         ..OF_RESPONSES
     },
-    Row {
+    ChangeRow {
         change: Refused::Parameter(Parameter::MaxTokensField),
-        warning: Warning::Key("max_tokens_field"),
+        warning: WarningName::Key("max_tokens_field"),
         narrow: |_, profile, _| {
             use profile::MaxTokensField::{MaxCompletionTokens, MaxTokens};
             profile.max_tokens_field = match profile.max_tokens_field {
@@ -170,16 +170,16 @@ pub(super) static ROWS: &[Row] = &[
         },
         ..OF_CHAT
     },
-    Row {
+    ChangeRow {
         change: Refused::Parameter(Parameter::Include),
-        warning: Warning::Key("include_encrypted"),
+        warning: WarningName::Key("include_encrypted"),
         narrow: |_, profile, _| profile.include_encrypted = false,
         places: "include",
         ..OF_RESPONSES
     },
-    Row {
+    ChangeRow {
         change: Refused::Parameter(Parameter::Store),
-        warning: Warning::Key("store_field"),
+        warning: WarningName::Key("store_field"),
         narrow: |_, profile, _| profile.store_field = StoreField::Omit,
         places: "store",
         ..OF_RESPONSES
@@ -190,8 +190,8 @@ pub(super) static ROWS: &[Row] = &[
 const NAME_MOST: usize = 64;
 
 /// Base row for changes to assistant messages without text.
-const EMPTY_CONTENT: Row = Row {
-    warning: Warning::Key("empty_assistant_content"),
+const EMPTY_CONTENT: ChangeRow = ChangeRow {
+    warning: WarningName::Key("empty_assistant_content"),
     chat: WITH_CALLS,
     narrow: |refused, profile, _| {
         if let Refused::EmptyContent(content) = refused {

@@ -1,35 +1,35 @@
 //! Changes to a request by which a client loses words: reasoning, a setting, or a part of the
 //! answer.
 
-use super::{LACKS, Loss, NEVER, Row, WITH_THINKING, WITH_TOOLS, Warning};
+use super::{ChangeRow, LACKS, Loss, NEVER, WITH_THINKING, WITH_TOOLS, WarningName};
 use crate::error::Parameter;
 use crate::model::request_context::Display;
 use crate::profile::{self, Effort, Profile, ReasoningHistory, ReasoningSummary, ResponseFormat};
-use crate::upstream_error::refused::{ANSWER_MOST_LEAST, Refused, Space};
+use crate::upstream_error::refused::{ANSWER_MOST_LEAST, Refused, WindowSpace};
 
 /// Base row for changes that lose words.
-const ROW: Row = Row { loss: Loss::Words, ..super::ROW };
+const ROW: ChangeRow = ChangeRow { loss: Loss::Words, ..super::ROW };
 
 /// Base row for changes that lose words and apply only to Chat Completions requests.
-const OF_CHAT: Row = Row { responses: NEVER, ..ROW };
+const OF_CHAT: ChangeRow = ChangeRow { responses: NEVER, ..ROW };
 
 /// Base row for changes that lose words and apply only to Responses requests.
-const OF_RESPONSES: Row = Row { chat: NEVER, ..ROW };
+const OF_RESPONSES: ChangeRow = ChangeRow { chat: NEVER, ..ROW };
 
 /// Changes that lose words, likeliest first.
-pub(super) static ROWS: &[Row] = &[
-    Row {
+pub(super) static ROWS: &[ChangeRow] = &[
+    ChangeRow {
         change: Refused::StrictTools,
-        warning: Warning::Key("strict_tools"),
+        warning: WarningName::Key("strict_tools"),
         narrow: |_, profile, _| profile.strict_tools = false,
         places: "tools.*.function.strict | tools.*.strict",
         names: "strict",
         lacks: LACKS,
         ..ROW
     },
-    Row {
+    ChangeRow {
         change: Refused::Reasoning,
-        warning: Warning::Code("reasoning_refused"),
+        warning: WarningName::Code("reasoning_refused"),
         messages: true,
         drops: "reasoning",
         narrow: |_, profile, _| profile.reasoning_history = ReasoningHistory::Never,
@@ -42,9 +42,9 @@ pub(super) static ROWS: &[Row] = &[
             must be | must start | modified | not found | expected",
         ..ROW
     },
-    Row {
+    ChangeRow {
         change: Refused::Parameter(Parameter::Thinking),
-        warning: Warning::Key("reasoning_effort_values"),
+        warning: WarningName::Key("reasoning_effort_values"),
         chat: WITH_THINKING,
         responses: WITH_THINKING,
         messages: true,
@@ -60,9 +60,9 @@ pub(super) static ROWS: &[Row] = &[
         lacks: LACKS,
         ..ROW
     },
-    Row {
+    ChangeRow {
         change: Refused::Parameter(Parameter::ThinkingSwitch),
-        warning: Warning::Key("thinking_switch"),
+        warning: WarningName::Key("thinking_switch"),
         chat: WITH_THINKING,
         messages: true,
         drops: "thinking",
@@ -73,9 +73,9 @@ pub(super) static ROWS: &[Row] = &[
         places: "chat_template_kwargs",
         ..OF_CHAT
     },
-    Row {
+    ChangeRow {
         change: Refused::Parameter(Parameter::ThinkingBudget),
-        warning: Warning::Key("thinking_budget"),
+        warning: WarningName::Key("thinking_budget"),
         chat: WITH_THINKING,
         drops: "thinking.budget_tokens",
         narrow: |_, profile, _| profile.thinking_budget = profile::ThinkingBudget::None,
@@ -84,9 +84,9 @@ pub(super) static ROWS: &[Row] = &[
         lacks: LACKS,
         ..OF_CHAT
     },
-    Row {
+    ChangeRow {
         change: Refused::Parameter(Parameter::ReasoningSummary),
-        warning: Warning::Key("reasoning_summary"),
+        warning: WarningName::Key("reasoning_summary"),
         responses: |_, context| context.thinking.display == Display::Shown,
         narrow: |_, profile, _| profile.reasoning_summary = ReasoningSummary::None,
         places: "reasoning.summary",
@@ -94,9 +94,9 @@ pub(super) static ROWS: &[Row] = &[
         lacks: LACKS,
         ..OF_RESPONSES
     },
-    Row {
+    ChangeRow {
         change: Refused::Effort(Vec::new()),
-        warning: Warning::Key("reasoning_effort_values"),
+        warning: WarningName::Key("reasoning_effort_values"),
         chat: WITH_THINKING,
         responses: WITH_THINKING,
         messages: true,
@@ -113,9 +113,9 @@ pub(super) static ROWS: &[Row] = &[
         places: "output_config.effort | reasoning.effort",
         ..ROW
     },
-    Row {
+    ChangeRow {
         change: Refused::Parameter(Parameter::Sampling),
-        warning: Warning::Key("sampling"),
+        warning: WarningName::Key("sampling"),
         chat: |_, context| context.refusable.sampling,
         responses: |_, context| context.refusable.sampling,
         messages: true,
@@ -125,9 +125,9 @@ pub(super) static ROWS: &[Row] = &[
         lacks: LACKS,
         ..ROW
     },
-    Row {
+    ChangeRow {
         change: Refused::Parameter(Parameter::TopK),
-        warning: Warning::Key("top_k"),
+        warning: WarningName::Key("top_k"),
         chat: |_, context| context.refusable.top_k,
         responses: |_, context| context.refusable.top_k,
         messages: true,
@@ -137,9 +137,9 @@ pub(super) static ROWS: &[Row] = &[
         lacks: LACKS,
         ..ROW
     },
-    Row {
+    ChangeRow {
         change: Refused::Parameter(Parameter::Stop),
-        warning: Warning::Key("stop"),
+        warning: WarningName::Key("stop"),
         chat: |_, context| !context.limits.stop_sequences.is_empty(),
         narrow: |_, profile, _| profile.stop = false,
         places: "stop",
@@ -147,9 +147,9 @@ pub(super) static ROWS: &[Row] = &[
         lacks: LACKS,
         ..OF_CHAT
     },
-    Row {
+    ChangeRow {
         change: Refused::StopCount(0),
-        warning: Warning::Key("max_stop"),
+        warning: WarningName::Key("max_stop"),
         chat: |refused, context| matches!(refused, Refused::StopCount(most) if context.limits.stop_sequences.len() > *most),
         narrow: |refused, profile, _| {
             if let Refused::StopCount(most) = refused {
@@ -158,9 +158,9 @@ pub(super) static ROWS: &[Row] = &[
         },
         ..OF_CHAT
     },
-    Row {
+    ChangeRow {
         change: Refused::Parameter(Parameter::ParallelToolCalls),
-        warning: Warning::Key("parallel_tool_calls"),
+        warning: WarningName::Key("parallel_tool_calls"),
         chat: WITH_TOOLS,
         responses: WITH_TOOLS,
         narrow: |_, profile, _| profile.parallel_tool_calls = false,
@@ -169,9 +169,9 @@ pub(super) static ROWS: &[Row] = &[
         lacks: LACKS,
         ..ROW
     },
-    Row {
+    ChangeRow {
         change: Refused::ResponseFormat,
-        warning: Warning::Code("response_format_refused"),
+        warning: WarningName::Code("response_format_refused"),
         // A schema that is sent as text does not force the answer to fit.
         drops: "output_config.format",
         narrow: |_, profile, _| profile.response_format = ResponseFormat::None,
@@ -179,16 +179,16 @@ pub(super) static ROWS: &[Row] = &[
         names: "json schema | grammar | structured output",
         ..ROW
     },
-    Row {
+    ChangeRow {
         change: Refused::Calls(String::new()),
-        warning: Warning::Code("pairing_refused"),
+        warning: WarningName::Code("pairing_refused"),
         messages: true,
         names: "without & tools | toolconfig | tools & must be defined | tools & must be specified | tools & required | \
             tools & must define | tools & must be provided | tools & must be set | tools & missing",
         is_without_tools: true,
         ..ROW
     },
-    Row {
+    ChangeRow {
         change: Refused::MaxTokens(ANSWER_MOST_LEAST),
         narrow: |refused, profile, _| {
             if let Refused::MaxTokens(most) = refused {
@@ -197,8 +197,8 @@ pub(super) static ROWS: &[Row] = &[
         },
         ..LESS_ANSWER
     },
-    Row {
-        change: Refused::Space(Space { answer: 0, prompt: 0, estimate: 0 }),
+    ChangeRow {
+        change: Refused::Space(WindowSpace { answer: 0, prompt: 0, estimate: 0 }),
         narrow: |refused, profile, estimate| {
             if let Refused::Space(space) = refused
                 && let Some(most) = space.beside(estimate())
@@ -208,18 +208,18 @@ pub(super) static ROWS: &[Row] = &[
         },
         ..LESS_ANSWER
     },
-    Row {
+    ChangeRow {
         change: Refused::Parameter(Parameter::OutputLimit),
-        warning: Warning::Key("output_limit"),
+        warning: WarningName::Key("output_limit"),
         narrow: |_, profile, _| profile.output_limit = false,
         places: "max_output_tokens",
         names: "max_output_tokens",
         lacks: LACKS,
         ..OF_RESPONSES
     },
-    Row {
+    ChangeRow {
         change: Refused::Descriptions,
-        warning: Warning::Key("max_tool_description"),
+        warning: WarningName::Key("max_tool_description"),
         chat: WITH_TOOLS,
         responses: WITH_TOOLS,
         narrow: |_, profile, _| {
@@ -231,7 +231,7 @@ pub(super) static ROWS: &[Row] = &[
         lacks: "exceed | too long | length | characters | 过长",
         ..ROW
     },
-    Row {
+    ChangeRow {
         change: Refused::Extensions,
         places: "context_management | tools.*.defer_loading | tools.*.eager_input_streaming | tools.*.input_examples | \
             system.*.cache_control.scope | system.*.cache_control.ttl | tools.*.cache_control.scope | \
@@ -241,7 +241,7 @@ pub(super) static ROWS: &[Row] = &[
             cache_control & ttl | ephemeral & scope | ephemeral & ttl | field scope | field ttl",
         ..OF_MESSAGES
     },
-    Row {
+    ChangeRow {
         change: Refused::CacheMarks,
         places: "cache_control | system.*.cache_control | tools.*.cache_control | messages.*.content.*.cache_control",
         names: "cache_control",
@@ -250,8 +250,8 @@ pub(super) static ROWS: &[Row] = &[
 ];
 
 /// Base row for members of the Messages API that other servers do not know.
-const OF_MESSAGES: Row = Row {
-    warning: Warning::Code("extension_refused"),
+const OF_MESSAGES: ChangeRow = ChangeRow {
+    warning: WarningName::Code("extension_refused"),
     chat: NEVER,
     responses: NEVER,
     messages: true,
@@ -265,8 +265,8 @@ const OF_MESSAGES: Row = Row {
 const DESCRIPTION_MOST: usize = 1024;
 
 /// Base row for changes that shorten the answer.
-const LESS_ANSWER: Row =
-    Row { warning: Warning::Code("max_tokens_refused"), messages: true, ..ROW };
+const LESS_ANSWER: ChangeRow =
+    ChangeRow { warning: WarningName::Code("max_tokens_refused"), messages: true, ..ROW };
 
 /// Lowers the maximum number of output tokens in the profile to `most`.
 fn limit(profile: &mut Profile, most: u64) {

@@ -9,8 +9,8 @@ fn chunk(delta: &str) -> String {
     )
 }
 
-fn learned(data: &str) -> Pattern {
-    let mut pattern = Pattern::default();
+fn learned(data: &str) -> ChunkPattern {
+    let mut pattern = ChunkPattern::default();
     pattern.learn(data, &Chunk::read(data).unwrap());
     pattern
 }
@@ -125,7 +125,7 @@ fn a_chunk_that_says_more_than_one_text_is_no_pattern() {
 
 #[test]
 fn a_server_that_never_repeats_itself_is_not_learned_from_for_ever() {
-    let mut pattern = Pattern::default();
+    let mut pattern = ChunkPattern::default();
     let data = |number: usize| chunk(&format!(r#"{{"content":"a","number":{number}}}"#));
     for number in 0..usize::from(MISSES_MAX) {
         pattern.learn(&data(number), &Chunk::read(&data(number)).unwrap());
