@@ -63,7 +63,7 @@ pub(crate) enum ValueType {
 pub(crate) struct Field {
     /// Name of the key in its object.
     pub(crate) name: &'static str,
-    /// The purpose of the key.
+    /// Purpose of the configuration key, as the documentation says it.
     pub(crate) doc: &'static str,
     /// The form of the key's value.
     pub(crate) value_type: ValueType,

@@ -11,7 +11,7 @@ use creole::observe::report::Report;
 use wasm_bindgen::prelude::*;
 use worker::js_sys::{Array, Function, Object, Reflect};
 
-/// Name of the Worker's binding for the dataset.
+/// Name of the Worker's binding for the dataset of Analytics Engine.
 const BINDING: &str = "CREOLE_METRICS";
 
 /// Dataset of Analytics Engine, to which data points are written.

@@ -152,7 +152,7 @@ impl Answering {
             }
         }
         exchange.poll_body(&mut self.out);
-        // An answer that is complete is given away at once.
+        // A complete answer goes to the client at once.
         if !exchange.is_ended()
             && let Err(failure) = self.live.count(self.out.len())
         {
@@ -163,7 +163,7 @@ impl Answering {
         Poll::Ready(())
     }
 
-    /// Waits up to `ENDING_MS` after the exchange for the upstream to end its body.
+    /// Waits up to `ENDING_MS` after the end of the exchange for the upstream to end its body.
     fn poll_ending(&mut self, context: &mut Context<'_>) -> Poll<()> {
         while let Some((id, cancel)) = self.live.exchange.poll_cancel() {
             if id == self.call && cancel == Cancel::Cut {
@@ -182,7 +182,7 @@ impl Answering {
 }
 
 impl Pieces for Answering {
-    /// Returns the next bytes for the client, or `None` when it has everything.
+    /// Returns the next bytes for the client, or `None` when the client has the whole answer.
     fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Option<Vec<u8>>> {
         loop {
             #[cfg(feature = "test-hooks")]
@@ -194,7 +194,7 @@ impl Pieces for Answering {
                 ready!(self.poll_ending(context));
                 return Poll::Ready(None);
             }
-            // The head is out: no other comes any more.
+            // The head of the answer was already sent, so no other head comes.
             ready!(self.poll_step(context));
         }
     }

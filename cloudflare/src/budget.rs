@@ -29,7 +29,8 @@ pub(crate) struct Budget(Rc<Shared>);
 
 struct Shared {
     budget: RefCell<creole::Budget>,
-    /// Functions that give up requests whose bodies are being collected, by the request's holding.
+    /// Functions that give up requests whose bodies are being collected, by the requests' entries
+    /// in the budget.
     collecting: RefCell<BTreeMap<Holding, Box<dyn FnOnce()>>>,
     exchange: usize,
 }

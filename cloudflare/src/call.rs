@@ -147,7 +147,7 @@ impl Sent {
             let reason = http::reason(&error);
             live::warn(config, || match &self.to {
                 To::Upstream(name) => format!("upstream {name}: {}", http::describe(&error)),
-                // Not in the runtime's own words, which could have the URL.
+                // The error text is not the runtime's own, because that text could contain the URL.
                 _ => format!("an image could not be fetched: {}", reason.words()),
             });
             Failure::Unreachable(reason)
@@ -157,7 +157,8 @@ impl Sent {
     /// Passes the response head to the exchange, and returns the response body.
     pub(crate) fn answered(self, response: &Response, exchange: &mut Exchange) -> UpstreamBody {
         let mut headers = http::list(response.headers());
-        // The runtime gives the body as it was before it was compressed, and leaves this header.
+        // The runtime decompresses the body, but leaves the header `content-encoding` in the
+        // response.
         headers.retain(|(name, value)| {
             name != "content-encoding" || !matches!(value.as_str(), "gzip" | "br")
         });

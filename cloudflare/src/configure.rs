@@ -30,7 +30,7 @@ pub(crate) enum Variable {
 /// Reads the configuration. `variable` returns the value of a binding by its name.
 ///
 /// # Errors
-/// The text says what is wrong, and where.
+/// The configuration is invalid; the error text says what is wrong, and where.
 pub(crate) fn read(variable: impl Fn(&str) -> Option<Variable>) -> Result<Config, String> {
     let no_text = RefCell::new(None);
     let config = Config::from_variables(|name| match variable(name)? {

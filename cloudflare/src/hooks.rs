@@ -36,7 +36,7 @@ pub(crate) fn answer(request: &Request) -> Option<Response> {
             let memory: Memory = wasm_bindgen::memory().unchecked_into();
             let memory: ArrayBuffer = memory.buffer().unchecked_into();
             let bytes = Uint8Array::new(&memory).length();
-            // The request for these counts waits, too, and is not counted.
+            // The request for the counts also waits for the module, and is left out.
             let waiting = waiting().saturating_sub(1);
             let live = LIVE.get();
             let body = format!("{{\"live\":{live},\"waiting\":{waiting},\"bytes\":{bytes}}}");

@@ -13,7 +13,7 @@ use worker::{Headers, js_sys};
 
 use crate::incoming::Incoming;
 
-/// Returns the headers as a list. The runtime gives header names in lower case.
+/// Returns the runtime's headers as a list. The runtime gives header names in lower case.
 pub(crate) fn list(headers: worker::web_sys::Headers) -> Vec<Header> {
     Headers(headers).entries().collect()
 }

@@ -13,11 +13,11 @@ extern "C" {
     #[wasm_bindgen(constructor, js_class = "Incoming")]
     pub(crate) fn new(body: &ReadableStream) -> Incoming;
 
-    /// Returns a promise of the next chunk, or of `undefined` at the end.
+    /// Returns a promise of the body's next chunk, or of `undefined` at the end.
     #[wasm_bindgen(method)]
     pub(crate) fn read(this: &Incoming) -> Promise;
 
-    /// Stops reading: the promise of the pending chunk resolves as if no chunk had come.
+    /// Stops reading the body: the promise of the pending chunk resolves as if no chunk had come.
     #[wasm_bindgen(method)]
     pub(crate) fn stop(this: &Incoming);
 

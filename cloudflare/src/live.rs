@@ -26,7 +26,7 @@ pub(crate) struct Live {
     isolate: Isolate,
     /// Memory held by the request; `None` until the request's owner is known.
     held: Option<Held>,
-    /// Number of calls made so far.
+    /// Number of calls that the exchange has made so far.
     calls: u32,
 }
 
@@ -60,8 +60,8 @@ impl Live {
         }
     }
 
-    /// Reports to the exchange that a call was not sent: for lack of memory, or of something that
-    /// the call needs.
+    /// Reports to the exchange that a call was not sent, because memory or another requirement of
+    /// the call is missing.
     pub(crate) fn fail_call(&mut self, call: CallId, failure: Failure) {
         match failure {
             Failure::Overloaded => self.exchange.handle_failure(failure, now()),

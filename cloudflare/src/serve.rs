@@ -122,8 +122,8 @@ fn failed(mut live: Box<Live>, call: CallId, failure: Failure) -> Answered {
     without_answer(live)
 }
 
-/// Ends a call whose answer does not go to the client. Either another call is due (an image that
-/// cannot be fetched makes no difference to it), or the exchange has ended.
+/// Ends a call whose answer does not go to the client. Either another call is due, even if an image
+/// could not be fetched, or the exchange has ended.
 fn without_answer(mut live: Box<Live>) -> Answered {
     if live.exchange.is_call_due() {
         return Answered::Due(live);

@@ -20,7 +20,7 @@ extern "C" {
 
 /// Answer that is read chunk by chunk.
 pub(crate) trait Pieces {
-    /// Polls for the next chunk; `None` at the end.
+    /// Polls for the answer's next chunk; `None` at the end of the answer.
     fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Option<Vec<u8>>>;
 }
 
@@ -74,7 +74,7 @@ impl Pulled {
 
 #[wasm_bindgen]
 impl Source {
-    /// Returns a promise of the next chunk, or of `undefined` at the end.
+    /// Returns a promise of the answer's next chunk, or of `undefined` at the end.
     pub fn pull(&self) -> Promise {
         let state = Rc::clone(&self.0);
         future_to_promise(async move {

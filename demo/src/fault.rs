@@ -13,7 +13,7 @@ pub(crate) trait FaultForm {
     fn body(&self, plan: &Plan) -> String;
     /// Returns the events of a streamed answer, without the empty lines between them.
     fn events(&self, plan: &Plan) -> Vec<String>;
-    /// Returns the body of an error response: the server failed.
+    /// Returns the body of an error response that reports a failed server.
     fn failed_body(&self) -> String;
     /// Returns the events that report a failed server, after `sent` earlier events.
     fn failed_events(&self, sent: usize) -> Vec<String>;

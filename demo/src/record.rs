@@ -24,7 +24,7 @@ pub struct Recorded {
     pub body: String,
     /// Status of the answer; 0 before the answer is sent.
     pub status: u16,
-    /// End of the answer, or `Ended::Open`.
+    /// State of the answer: how the answer ended, or `Ended::Open`.
     pub ended: Ended,
 }
 

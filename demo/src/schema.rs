@@ -204,7 +204,7 @@ fn number(keys: &Map<String, Value>, whole: bool) -> Number {
     Number::from_f64(value).unwrap_or_else(|| int.into())
 }
 
-/// Returns a different value for a list whose items must be unique.
+/// Returns a value that differs from `item`, for a list whose items must be unique.
 fn another(item: &Value, nth: usize, schema: &Value) -> Value {
     if let Some(choice) = schema.get("enum").and_then(|choices| choices.get(nth)) {
         return choice.clone();
@@ -273,7 +273,8 @@ fn pattern_text(pattern: &str) -> String {
 
 type Rest<'a> = std::iter::Peekable<std::str::Chars<'a>>;
 
-/// Returns a text for the alternatives up to the closing `)`, or to the end of the pattern.
+/// Returns a text that matches the alternatives up to the closing `)`, or to the end of the
+/// pattern.
 fn choice(rest: &mut Rest<'_>) -> String {
     let mut branches = vec![String::new()];
     while let Some(next) = rest.next() {

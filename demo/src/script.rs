@@ -21,7 +21,7 @@ pub struct Answer {
     /// Triggers of `docs/quick-start.md`. If set, the answer is generated as if the user had
     /// written these words, and the fields below are ignored.
     pub words: String,
-    /// Delay before the head, in milliseconds.
+    /// Delay before the head of the answer, in milliseconds.
     pub delay_ms: u64,
     /// HTTP status of the answer.
     pub status: u16,
@@ -92,17 +92,17 @@ pub struct Piece {
     pub delay_ms: u64,
     /// Bytes of the piece, as text.
     pub data: String,
-    /// Bytes in base64, for data that is not text; sent after `data`.
+    /// Bytes of the piece in base64, for data that is not text; sent after `data`.
     pub base64: String,
 }
 
 impl Piece {
-    /// Returns a piece with this text, without a delay.
+    /// Returns a piece of a body with this text, without a delay.
     pub fn text(data: impl Into<String>) -> Self {
         Self { data: data.into(), ..Self::default() }
     }
 
-    /// Returns a piece with these bytes, without a delay.
+    /// Returns a piece of a body with these bytes, without a delay.
     #[must_use]
     pub fn bytes(bytes: &[u8]) -> Self {
         Self { base64: STANDARD.encode(bytes), ..Self::default() }

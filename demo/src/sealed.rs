@@ -13,7 +13,7 @@ const PREFIX: &str = "gAAAAAB";
 /// Data that binds a reasoning item to its id, its model and the call after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Sealed {
-    /// Value of the item's `id`.
+    /// Value of the reasoning item's `id`.
     pub(crate) id: String,
     /// Name of the model that produced the reasoning.
     pub(crate) model: String,
@@ -22,7 +22,7 @@ pub(crate) struct Sealed {
 }
 
 impl Sealed {
-    /// Returns the binding as the `encrypted_content` of an item.
+    /// Returns the binding as the `encrypted_content` of a reasoning item.
     pub(crate) fn seal(&self) -> String {
         let bound = serde_json::json!([self.id, self.model, self.call_id]).to_string();
         let checked = format!("{:016x}{bound}", hash(bound.as_bytes()));

@@ -6,56 +6,56 @@
 pub(crate) struct Triggers {
     /// Names of the tools to call: `tool NAME`, once for each call.
     pub(crate) tools: Vec<String>,
-    /// Arguments of the calls in order, unchanged: `input TEXT`. If more calls follow, they get the
-    /// last arguments.
+    /// Arguments of the calls in order, unchanged (trigger `input TEXT`). If more calls follow,
+    /// they get the last arguments.
     pub(crate) inputs: Vec<String>,
-    /// Id of every call, unchanged: `id TEXT`.
+    /// Id of every call, unchanged (trigger `id TEXT`).
     pub(crate) id: Option<String>,
-    /// Number of calls in one message: `parallel N`.
+    /// Number of calls in one message (trigger `parallel N`).
     pub(crate) parallel: Option<usize>,
-    /// True if the deltas of parallel calls take turns: `interleave`.
+    /// True if the deltas of parallel calls take turns (trigger `interleave`).
     pub(crate) interleave: bool,
-    /// Number of turns with tool calls before the answer: `turns N`, or `Nturns`.
+    /// Number of turns with tool calls before the answer (trigger `turns N`, or `Nturns`).
     pub(crate) turns: Option<usize>,
-    /// Text of the answer: `say TEXT`.
+    /// Text of the answer (trigger `say TEXT`).
     pub(crate) say: Option<String>,
-    /// Length of the answer's text in bytes: `big N`.
+    /// Length of the answer's text in bytes (trigger `big N`).
     pub(crate) big: Option<usize>,
-    /// Name of the field for reasoning: `reason`, or `reason reasoning`.
+    /// Name of the field for reasoning (trigger `reason`, or `reason reasoning`).
     pub(crate) reason: Option<String>,
-    /// True if the answer is a `refusal`: `refuse`.
+    /// True if the answer is a `refusal` (trigger `refuse`).
     pub(crate) refuse: bool,
-    /// True if the answer ends at half with `finish_reason: length`: `length`.
+    /// True if the answer ends at half with `finish_reason: length` (trigger `length`).
     pub(crate) length: bool,
-    /// True if the answer ends with `finish_reason: content_filter`: `filter`.
+    /// True if the answer ends with `finish_reason: content_filter` (trigger `filter`).
     pub(crate) filter: bool,
-    /// True if the answer has no usage: `no-usage`.
+    /// True if the answer has no usage (trigger `no-usage`).
     pub(crate) no_usage: bool,
-    /// Status or code of an error in place of the answer: `error STATUS` or `error CODE`.
+    /// Status or code of an error in place of the answer (trigger `error STATUS` or `error CODE`).
     pub(crate) error: Option<String>,
-    /// True if the answer is status 200 with an error object: `error-in-200`.
+    /// True if the answer is status 200 with an error object (trigger `error-in-200`).
     pub(crate) error_in_200: bool,
-    /// True if an error object comes in the middle of the stream: `error-mid`.
+    /// True if an error object comes in the middle of the stream (trigger `error-mid`).
     pub(crate) error_mid: bool,
-    /// True if the answer is an HTML page: `html`.
+    /// True if the answer is an HTML page (trigger `html`).
     pub(crate) html: bool,
-    /// True if the body of the answer is empty: `empty`.
+    /// True if the body of the answer is empty (trigger `empty`).
     pub(crate) empty: bool,
-    /// True if the JSON, or an event of the stream, breaks off in the middle: `json-cut`.
+    /// True if the JSON, or an event of the stream, breaks off in the middle (trigger `json-cut`).
     pub(crate) json_cut: bool,
-    /// True if the stream ends between events, without finish and `[DONE]`: `unfinished`.
+    /// True if the stream ends between events, without finish and `[DONE]` (trigger `unfinished`).
     pub(crate) unfinished: bool,
-    /// True if the connection is cut in the middle: `cut`.
+    /// True if the connection is cut in the middle of the answer (trigger `cut`).
     pub(crate) cut: bool,
-    /// True if nothing follows after the middle, and the connection stays open: `hang`.
+    /// True if the answer stops in the middle, and the connection stays open (trigger `hang`).
     pub(crate) hang: bool,
-    /// Pause before the head of the answer, in milliseconds: `late MS`.
+    /// Pause before the head of the answer, in milliseconds (trigger `late MS`).
     pub(crate) late_ms: u64,
-    /// Pause in the middle of the answer, in milliseconds: `stall MS`.
+    /// Pause in the middle of the answer, in milliseconds (trigger `stall MS`).
     pub(crate) stall_ms: u64,
-    /// Pause before each piece of the answer, in milliseconds: `slow MS`.
+    /// Pause before each piece of the answer, in milliseconds (trigger `slow MS`).
     pub(crate) slow_ms: u64,
-    /// Size of the pieces that the stream is cut into instead of events: `pieces BYTES`.
+    /// Size of the pieces that the stream is cut into instead of events (trigger `pieces BYTES`).
     pub(crate) pieces: Option<usize>,
 }
 
@@ -131,7 +131,7 @@ impl Triggers {
     }
 }
 
-/// Returns a name without the punctuation of the sentence around it.
+/// Returns the argument of a trigger, without the punctuation of the sentence around it.
 fn name(argument: &str) -> String {
     argument
         .trim_matches(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '-'))

@@ -105,7 +105,7 @@ fn statistic(kind: u32, name: &str) -> Result<u32, Status> {
         return Ok(id);
     }
     let mut id = 0;
-    // SAFETY: the host reads `name` and writes to a local.
+    // SAFETY: the host reads `name` and writes to a local variable.
     check(unsafe { host::proxy_define_metric(kind, name.as_ptr(), name.len(), &raw mut id) })?;
     VM.with(|vm| {
         if let Ok(mut statistics) = vm.statistics.try_borrow_mut() {
@@ -118,13 +118,13 @@ fn statistic(kind: u32, name: &str) -> Result<u32, Status> {
 fn count(name: &str, by: u64) -> Result<(), Status> {
     let id = statistic(COUNTER, name)?;
     let by = i64::try_from(by).unwrap_or(i64::MAX);
-    // SAFETY: numbers alone.
+    // SAFETY: the host gets only numbers.
     check(unsafe { host::proxy_increment_metric(id, by) })
 }
 
 fn record(name: &str, value: u64) -> Result<(), Status> {
     let id = statistic(HISTOGRAM, name)?;
-    // SAFETY: numbers alone.
+    // SAFETY: the host gets only numbers.
     check(unsafe { host::proxy_record_metric(id, value) })
 }
 
@@ -136,12 +136,12 @@ fn act(action: &Action) -> Result<(), Status> {
         Action::ReplaceBody(Side::Request, bytes) => set_buffer(Buffer::RequestBody, bytes),
         Action::ReplaceBody(Side::Response, bytes) => set_buffer(Buffer::ResponseBody, bytes),
         Action::SendLocalResponse(response) => send_local_response(response),
-        // SAFETY: numbers alone.
+        // SAFETY: the host gets only numbers.
         Action::CloseStream => check(unsafe { host::proxy_close_stream(STREAM_RESPONSE) }),
-        // SAFETY: numbers alone.
+        // SAFETY: the host gets only numbers.
         Action::ContinueResponse => check(unsafe { host::proxy_continue_stream(STREAM_RESPONSE) }),
         Action::SetTickPeriod { period_ms } => {
-            // SAFETY: numbers alone.
+            // SAFETY: the host gets only numbers.
             check(unsafe { host::proxy_set_tick_period_milliseconds(*period_ms) })
         }
         Action::Count { name, by } => count(name, *by),
@@ -277,7 +277,7 @@ extern "C" fn proxy_on_configure(id: ContextId, size: usize) -> u32 {
 extern "C" fn proxy_on_tick(plugin: ContextId) {
     let now = now();
     for (id, actions) in ask(|filter| filter.on_tick(plugin, now)) {
-        // SAFETY: numbers alone. A stream that is gone is refused.
+        // SAFETY: the host gets only numbers, and refuses the id of a stream that is gone.
         if check(unsafe { host::proxy_set_effective_context(id) }).is_ok() {
             act_for(id, &actions);
         }

@@ -56,14 +56,14 @@ pub enum Action {
     Count {
         /// Name of the counter.
         name: String,
-        /// Number that is added.
+        /// Number that is added to the counter.
         by: u64,
     },
     /// Action: add a value to a distribution.
     Record {
         /// Name of the distribution.
         name: String,
-        /// Value that was measured.
+        /// Measured value that is added to the distribution.
         value: u64,
     },
     /// Action: write a line to Envoy's log.

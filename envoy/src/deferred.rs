@@ -28,7 +28,7 @@ impl Deferred {
         self.due = true;
     }
 
-    /// Returns true if the next tick has something to do.
+    /// Returns true if a chunk was translated since the last tick, or bytes are left to write.
     pub(crate) fn is_due(&self) -> bool {
         self.due
     }

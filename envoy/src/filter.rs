@@ -232,7 +232,8 @@ impl Filter {
         if stream.progress() != Progress::Ended {
             let owner = match stream.client_key() {
                 Some(name) => Owner::of_client_key(name),
-                // A host without numbers has one owner, whose oldest unfinished request gives way.
+                // If the host does not number connections, all requests have one owner, whose
+                // oldest unfinished request gives way.
                 None => Owner::of_connection(connection.unwrap_or_default()),
             };
             // Envoy keeps the whole head of a refused request until it is answered.

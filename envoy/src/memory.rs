@@ -20,14 +20,15 @@ const STEP_BYTES: usize = 4 << 10;
 pub(crate) struct Memory {
     budget: Budget,
     bytes_max: usize,
-    /// Streams that hold memory, by their holding in the budget.
+    /// Streams that hold memory, by their entries in the memory budget.
     holders: BTreeMap<Holding, ContextId>,
 }
 
 /// Memory counted for one stream.
 #[derive(Debug)]
 pub(crate) struct Counted {
-    /// Holding in the budget; `None` after the memory was given to other streams.
+    /// Entry of the stream in the memory budget; `None` after the memory was given to other
+    /// streams.
     holding: Option<Holding>,
     head_bytes: usize,
     bytes: usize,

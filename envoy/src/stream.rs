@@ -192,7 +192,7 @@ impl Stream {
         }
     }
 
-    /// Adds the duration of a callback.
+    /// Adds the duration of a callback to the time spent on the stream.
     pub fn add_spent(&mut self, spent_ns: u64) {
         self.spent_ns = self.spent_ns.saturating_add(spent_ns);
     }
@@ -347,7 +347,7 @@ impl Stream {
         }
     }
 
-    /// Returns the decision to send the kept error response.
+    /// Returns the decision to send the error response that a refused request keeps.
     fn refuse(&mut self, mut actions: Vec<Action>) -> Decision {
         if let StreamState::Refusing { response, .. } =
             std::mem::replace(&mut self.state, StreamState::HandsOff)
@@ -374,7 +374,8 @@ impl Stream {
         self.reply(when, actions, now)
     }
 
-    /// Reports a failure to the exchange: of its call, once there is one.
+    /// Reports a failure to the exchange: a failure of the upstream call if the request was sent,
+    /// else a failure of the request.
     fn handle_failure(&mut self, failure: Failure, now: Millis) {
         match self.call {
             Some(call) => self.exchange.handle_call_failure(call, failure, now),

@@ -16,7 +16,7 @@ mod host {
 /// Returns a random number; `None` if the host has no randomness.
 pub(crate) fn random() -> Option<u128> {
     let mut bytes = [0; 16];
-    // SAFETY: the host writes to a local of that size.
+    // SAFETY: the host writes to a local variable of the given size.
     let status = unsafe { host::random_get(bytes.as_mut_ptr(), bytes.len()) };
     (status == 0).then(|| u128::from_le_bytes(bytes))
 }
@@ -24,14 +24,15 @@ pub(crate) fn random() -> Option<u128> {
 /// Returns the environment of this VM: entries `NAME=VALUE`, each followed by a zero byte.
 pub(crate) fn environment() -> Option<Vec<u8>> {
     let (mut count, mut size) = (0, 0);
-    // SAFETY: the host writes to two locals.
+    // SAFETY: the host writes to two local variables.
     let status = unsafe { host::environ_sizes_get(&raw mut count, &raw mut size) };
     if status != 0 {
         return None;
     }
     let mut pointers = vec![std::ptr::null(); count];
     let mut texts = vec![0; size];
-    // SAFETY: the host writes as much as it said. The pointers into `texts` are not followed.
+    // SAFETY: the host writes the numbers of entries and bytes that it reported. The pointers into
+    // `texts` are not followed.
     let status = unsafe { host::environ_get(pointers.as_mut_ptr(), texts.as_mut_ptr()) };
     (status == 0).then_some(texts)
 }

@@ -24,8 +24,8 @@ impl Clock {
         self.unix.saturating_add(millis(self.instant.elapsed()))
     }
 
-    /// Returns the timer instant for `at`. It is one millisecond later, because `now` is rounded
-    /// down, and a timer that fires too early would be set again at once.
+    /// Returns the instant for a timer that fires at the time `at`, plus one millisecond: `now` is
+    /// rounded down, and a timer that fires too early would be set again at once.
     pub(crate) fn instant(&self, at: Millis) -> Instant {
         let after = at.saturating_sub(self.unix).saturating_add(1);
         let far = Duration::from_secs(86_400);

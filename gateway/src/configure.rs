@@ -85,7 +85,7 @@ fn fill_urls(config: &mut Config) -> Result<Vec<String>, CommandFailed> {
     Ok(notes)
 }
 
-/// Sets a guessed profile. If the URL has a path, the path is kept.
+/// Sets the guessed profile of the upstream. If the upstream's URL has a path, the path is kept.
 pub(crate) fn take(
     config: &mut Config,
     guess: Guess,
@@ -98,8 +98,8 @@ pub(crate) fn take(
     }
 }
 
-/// Sets the key of the one upstream. Returns the name of the vendor's environment variable, if its
-/// key is used.
+/// Sets the key of the only configured upstream. Returns the name of the vendor's environment
+/// variable, if the key in that variable is used.
 pub(crate) fn set_key(
     config: &mut Config,
     profile: Option<&str>,

@@ -13,10 +13,10 @@ use creole::Owner;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-/// Time after which the recorded time of each client is halved.
+/// Interval at which the recorded permit time of each client is halved.
 const HALVED_AFTER: Duration = Duration::from_secs(60);
 
-/// Recorded time below which a client is forgotten.
+/// Recorded permit time below which a client is forgotten.
 const FORGOTTEN: Duration = Duration::from_millis(1);
 
 /// Semaphore with a fixed number of permits, which clients get in turn.
@@ -37,7 +37,7 @@ struct WaitingClients {
     halved: Instant,
 }
 
-/// Permit of a client, returned when this value is dropped.
+/// Permit of a client. Dropping the permit returns it to the semaphore.
 #[derive(Debug)]
 pub(crate) struct Permit {
     semaphore: Arc<FairSemaphore>,
@@ -69,7 +69,8 @@ impl FairSemaphore {
         loop {
             let next = self.clients().next(self.places);
             let Some((owner, sender, began)) = next else { return };
-            // A client that leaves in this moment drops its permit, and the next one gets it.
+            // A client that leaves at this moment drops its permit, and the next client gets the
+            // permit.
             drop(sender.send(Permit { semaphore: Arc::clone(self), owner, began }));
         }
     }

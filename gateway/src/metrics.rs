@@ -67,7 +67,7 @@ impl Metrics {
 
     /// Adds the samples of a finished exchange to the metrics.
     pub(crate) fn count(&self, report: &Report, config: &Config, now: Millis) {
-        // A panic cannot leave the counters half changed in a way that matters.
+        // The counters stay usable if another thread panicked.
         let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
         let ModelCounters { counters, of_models } = &mut *counted;
         let model = config.models.entry(&report.model);

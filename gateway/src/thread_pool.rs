@@ -16,6 +16,8 @@ pub(crate) struct ThreadPool {
 }
 
 impl ThreadPool {
+    /// Starts a pool with this number of threads.
+    ///
     /// # Errors
     /// The system gives no more threads.
     pub(crate) fn start(name: &str, threads: usize) -> io::Result<Self> {
@@ -24,7 +26,7 @@ impl ThreadPool {
         for _ in 0..threads {
             let waiting = Arc::clone(&waiting);
             let work = move || {
-                // The lock is free again when the job begins.
+                // The lock of the job queue is free again when the job begins.
                 while let Ok(job) = {
                     let waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
                     waiting.recv()

@@ -64,7 +64,7 @@ impl Error {
         self
     }
 
-    /// Returns the path of the bad value, as a client would write it:
+    /// Returns the path of the bad value in the notation of clients, such as
     /// `messages[3].content[0].input`. The path is empty if the whole text is bad.
     #[must_use]
     pub fn path(&self) -> &str {
@@ -78,7 +78,7 @@ impl Error {
         matches!(self.0.what, What::Syntax { .. } | What::TooDeep)
     }
 
-    /// Returns the description of the error, without the path.
+    /// Returns the description of the error, without the path of the bad value.
     #[must_use]
     pub fn reason(&self) -> String {
         match &self.0.what {

@@ -88,7 +88,7 @@ fn read_exponent(text: &str) -> Option<i64> {
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
-    // An exponent that does not fit into `i64` is larger than any that matters.
+    // An exponent that does not fit into `i64` is beyond `EXPONENT_MAX`, and counts as infinite.
     let exponent = digits.parse().unwrap_or(i64::MAX);
     Some(if negative { exponent.saturating_neg() } else { exponent })
 }

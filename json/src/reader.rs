@@ -62,7 +62,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Creates a reader at the beginning of `text`, with the largest `depth_max`.
+    /// Creates a reader at the beginning of `text`. Values nested deeper than 128 levels are an
+    /// error.
     #[must_use]
     pub fn of(text: &'a str) -> Self {
         Self::new(text, DEPTH_LIMIT)
@@ -159,7 +160,7 @@ impl<'a> Reader<'a> {
             if next != Some(b',') {
                 return Err(self.syntax(expected));
             }
-            // After the comma, the reader of the next key or value refuses anything else.
+            // The reader of the next key or value refuses anything unexpected after the comma.
             self.advance(1);
         }
         Ok(true)
@@ -183,12 +184,12 @@ impl<'a> Reader<'a> {
         Ok(None)
     }
 
-    /// Enters an object, or skips a value of another kind. Returns true if it entered.
+    /// Enters an object, or skips a value of another kind. Returns true if an object was entered.
     pub fn object_or_skip(&mut self) -> Result<bool, Error> {
         self.enter_or_skip(b'{')
     }
 
-    /// Enters an array, or skips a value of another kind. Returns true if it entered.
+    /// Enters an array, or skips a value of another kind. Returns true if an array was entered.
     pub fn array_or_skip(&mut self) -> Result<bool, Error> {
         self.enter_or_skip(b'[')
     }
@@ -229,7 +230,7 @@ impl<'a> Reader<'a> {
         Ok(self.slice(start) == "true")
     }
 
-    /// Reads a `null` if the next value is `null`. Returns true if it was.
+    /// Reads a `null` if the next value is `null`. Returns true if a `null` was read.
     pub fn null(&mut self) -> Result<bool, Error> {
         if self.kind()? == ValueKind::Null {
             self.literal_token()?;
@@ -249,7 +250,7 @@ impl<'a> Reader<'a> {
         self.peek();
         let (start, blanks) = (self.at, self.blanks);
         let outside = self.depth;
-        // One bit for each open bracket, 1 for an object.
+        // Stack of open brackets, one bit for each bracket, 1 for an object.
         let mut objects = 0u128;
         loop {
             match self.peek() {

@@ -55,7 +55,7 @@ pub fn rewrite_array<'b, E>(
     Ok(if same { text.into() } else { String::from_utf8(out).unwrap_or_default().into() })
 }
 
-/// Returns the text with the given ranges replaced, which come in the order of their starts. A
+/// Returns the text with the given ranges replaced; the ranges come in the order of their starts. A
 /// range inside of a replaced range is replaced with it.
 #[must_use]
 pub fn replaced(text: &str, edits: &[(Range<usize>, String)]) -> Vec<u8> {

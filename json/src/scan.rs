@@ -2,7 +2,7 @@
 
 use wide::u8x16;
 
-/// Returns true if this byte after a backslash is a complete escape of one character.
+/// Returns true if the byte `code`, after a backslash, is a complete escape of one character.
 #[inline(always)]
 pub(crate) fn is_short_escape(code: u8) -> bool {
     matches!(code, b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't')
@@ -58,13 +58,13 @@ pub(crate) struct Specials {
 }
 
 impl Specials {
-    /// Starts the search at this position.
+    /// Creates a search that starts at this position of the text.
     #[inline(always)]
     pub(crate) fn new(from: usize) -> Self {
         Self { block: from.wrapping_sub(BLOCK), bits: 0 }
     }
 
-    /// Continues the search at this position, which comes after the last result.
+    /// Continues the search at this position of the text, which comes after the last result.
     #[inline(always)]
     pub(crate) fn go_on(&mut self, from: usize) {
         let seen = from.wrapping_sub(self.block);

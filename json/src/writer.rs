@@ -171,7 +171,7 @@ pub fn written(write: impl FnOnce(&mut Writer<'_>)) -> String {
     into_text(out)
 }
 
-/// Returns the text in a buffer that this writer filled.
+/// Returns the text in a buffer that a JSON writer filled.
 fn into_text(out: Vec<u8>) -> String {
     let text = String::from_utf8(out);
     debug_assert!(text.is_ok(), "only text is written");
@@ -257,7 +257,7 @@ impl<'a> Raw<'a> {
         self.text.len().saturating_sub(self.blanks)
     }
 
-    /// Appends the value without its white space. See [`compact`].
+    /// Appends the JSON value without the white space between its tokens. See [`compact`].
     pub fn compact(&self, out: &mut Vec<u8>) {
         match self.blanks {
             0 => out.extend_from_slice(self.text.as_bytes()),
@@ -265,8 +265,8 @@ impl<'a> Raw<'a> {
         }
     }
 
-    /// Appends the value without its white space, as the inside of a JSON string. See
-    /// [`escape_compact`].
+    /// Appends the JSON value without the white space between its tokens, as the inside of a JSON
+    /// string. See [`escape_compact`].
     pub fn escape_compact(&self, out: &mut Vec<u8>) {
         match self.blanks {
             0 => escape(out, self.text),

@@ -19,7 +19,7 @@ use crate::upstream_error as error;
 
 /// Reader of the JSON objects of one protocol.
 pub(crate) trait ObjectReader: Debug + Send + Sync {
-    /// Handles an object of a stream.
+    /// Handles a JSON object of an event stream.
     ///
     /// # Errors
     /// The text is an error of the upstream, or an invalid response.
@@ -30,7 +30,7 @@ pub(crate) trait ObjectReader: Debug + Send + Sync {
         to: &mut ReaderOutput<'_>,
     ) -> Result<Taken, Error>;
 
-    /// Handles a whole answer.
+    /// Handles a whole answer in JSON.
     ///
     /// # Errors
     /// The text is an error of the upstream, or an invalid response.
@@ -54,10 +54,10 @@ pub(crate) trait ObjectReader: Debug + Send + Sync {
     /// The answer is invalid.
     fn end(&mut self, to: &mut ReaderOutput<'_>) -> Result<(), Error>;
 
-    /// Returns true if the upstream sent a finish reason, and nothing contradicts it.
+    /// Returns true if the upstream sent a finish reason, and nothing in the answer contradicts it.
     fn has_stopped(&self) -> bool;
 
-    /// Returns true if the body is complete; see [`AnswerReader::is_whole`].
+    /// Returns true if the body holds a complete answer; see [`AnswerReader::is_whole`].
     fn is_whole(&self, body: &str) -> bool;
 
     /// Returns the state of the answer.
@@ -82,7 +82,7 @@ pub(crate) enum ObjectKind {
 pub(crate) enum Taken {
     /// Object that was handled.
     Yes {
-        /// True if the object had content.
+        /// True if the object had content of the answer.
         says: bool,
     },
     /// Text that is not a complete JSON object.
@@ -91,7 +91,7 @@ pub(crate) enum Taken {
     Other(ObjectKind),
 }
 
-/// Function that creates the reader for objects of this kind.
+/// Function that creates the reader for JSON objects of a protocol.
 pub(crate) type Make = fn(ObjectKind, &ReaderOutput<'_>) -> Box<dyn ObjectReader>;
 
 /// Reader of an answer in JSON, of any protocol.
@@ -101,7 +101,8 @@ pub(crate) struct JsonAnswer {
     objects: ObjectSource,
 }
 
-/// Reader of the objects, and the function that creates the reader of another protocol.
+/// Reader of an answer's JSON objects, and the function that creates the reader of another
+/// protocol.
 #[derive(Debug)]
 struct ObjectSource {
     reader: Box<dyn ObjectReader>,
@@ -154,7 +155,8 @@ impl JsonAnswer {
         let first = framing::next(&mut rest);
         let alone = framing::next(&mut rest).is_none();
         match first {
-            // Single object in brackets. It is shorter than the body, so the recursion ends.
+            // Single object in brackets. The object is shorter than the body, so the recursion
+            // ends.
             Some(Payload::Object(object)) if alone && object.len() < body.len() => {
                 self.read_whole(object, to)
             }
@@ -262,7 +264,8 @@ impl ObjectSource {
         self.handle_items(event.called, data, to)
     }
 
-    /// Handles an object. Returns true if it had content, and `None` if it cannot be parsed.
+    /// Handles a JSON object of the answer. Returns true if the object had content, and `None` if
+    /// the object cannot be parsed.
     #[inline]
     fn handle_object(
         &mut self,
@@ -278,7 +281,7 @@ impl ObjectSource {
         Ok(says(taken))
     }
 
-    /// Handles a whole body. Returns true if it could be parsed.
+    /// Handles the whole body of an answer. Returns true if the body could be parsed.
     fn handle_body(&mut self, body: &str, to: &mut ReaderOutput<'_>) -> Result<bool, Error> {
         let mut taken = self.reader.handle_body(body, to)?;
         // A reader recognizes bodies of other protocols only roughly, so the second reader may hand
@@ -337,7 +340,7 @@ impl ObjectSource {
         Ok(self.drop_text(data, has_text, has_objects, to)?)
     }
 
-    /// Handles one of several objects. Returns true if it had content.
+    /// Handles one of several JSON objects in an event. Returns true if the object had content.
     fn handle_item(
         &mut self,
         called: Called,
@@ -346,7 +349,7 @@ impl ObjectSource {
     ) -> Result<bool, Broken> {
         match self.handle_object(called, object, to)? {
             Some(says) => Ok(says),
-            // An unreadable object behind the finish reason loses only numbers about the answer.
+            // An unreadable object behind the finish reason loses only token counts and the like.
             None if self.reader.has_stopped() => {
                 to.warn("upstream_event_dropped");
                 Ok(false)

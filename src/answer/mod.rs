@@ -39,7 +39,7 @@ use crate::observe::warning::Warnings;
 
 /// Translator of one answer: reader of the upstream's response, and writer of the client's.
 ///
-/// After an error, and after the end of the answer, nothing more is written.
+/// No more output is written after an error, or after the end of the answer.
 #[derive(Debug)]
 pub struct Answer {
     context: Box<RequestContext>,
@@ -81,7 +81,8 @@ impl Answer {
         self.rules.begins_early = true;
     }
 
-    /// Returns true if the client gets events, and false if it gets one message.
+    /// Returns true if the client gets a stream of events, and false if the client gets one
+    /// message.
     #[must_use]
     pub fn is_stream(&self) -> bool {
         self.context.stream
@@ -117,7 +118,7 @@ impl Answer {
         self.reader.state().is_complete()
     }
 
-    /// Returns how certain it is that nothing of the answer must still follow.
+    /// Returns the degree of certainty that the answer is complete.
     #[must_use]
     pub fn ending(&self) -> Ending {
         self.reader.state().ending()
@@ -173,7 +174,7 @@ impl Answer {
         self.take(out, |reader, to| reader.handle_piece(piece, to))
     }
 
-    /// Handles a whole body.
+    /// Handles the whole body of the upstream's answer.
     ///
     /// # Errors
     /// The upstream reports an error, or sends an invalid response.
@@ -189,7 +190,7 @@ impl Answer {
         result
     }
 
-    /// Handles the end of the body.
+    /// Handles the end of the upstream's body.
     ///
     /// # Errors
     /// The body ended before the answer was complete.

@@ -66,7 +66,7 @@ impl ReaderOutput<'_> {
         self.warnings.add(code);
     }
 
-    /// Counts a warning about an item that the upstream calls `name`.
+    /// Counts a warning about a part of the answer that the upstream calls `name`.
     pub fn warn_named(&mut self, code: &'static str, name: &str) {
         self.warnings.add_named(code, name);
     }
@@ -101,7 +101,7 @@ impl ReaderOutput<'_> {
         self.stop(&stop);
     }
 
-    /// Returns the error that an upstream reports, or that it sent in place of a piece of the
+    /// Returns the error in `raw`, which the upstream reports, or sent in place of a piece of the
     /// answer.
     pub(crate) fn error_of(&self, raw: &str) -> Error {
         match self.phase() {
@@ -126,7 +126,8 @@ impl ReaderOutput<'_> {
     }
 }
 
-/// Returns the error that the upstream's finish reason means, if it means a failure.
+/// Returns the error that the upstream's finish reason stands for; `None` if the reason is no
+/// failure.
 pub(crate) fn failure(word: &str, context: &RequestContext) -> Option<Error> {
     stop_reason::is_failure(word).then(|| {
         let code = stop_reason::bare(word);

@@ -17,7 +17,7 @@ pub trait AnswerReader: Debug + Send + Sync {
     /// The upstream reports an error, or sends an invalid response.
     fn handle_piece(&mut self, piece: &[u8], to: &mut ReaderOutput<'_>) -> Result<(), Error>;
 
-    /// Handles a whole body.
+    /// Handles the whole body of an answer.
     ///
     /// # Errors
     /// The upstream reports an error, or sends an invalid response.
@@ -54,7 +54,7 @@ pub trait AnswerState: Debug + Send + Sync {
     /// Returns true if the answer may be complete, now that its connection has ended.
     fn is_complete(&self) -> bool;
 
-    /// Returns how certain it is that nothing of the answer must still follow.
+    /// Returns the degree of certainty that the answer is complete.
     fn ending(&self) -> Ending;
 
     /// Returns the amount of output that shows progress of the model.
@@ -73,6 +73,6 @@ pub enum Ending {
     Likely,
     /// State: everything of the answer has come.
     Sure,
-    /// State: Creole cut the text here; nobody sees further output of the upstream.
+    /// State: Creole ended the answer's text here, so nobody sees further output of the upstream.
     Cut,
 }

@@ -21,7 +21,7 @@ pub(crate) struct CallParts {
     state: CallState,
     /// True if the call may be spurious: it becomes a real call only when an input arrives.
     doubtful: bool,
-    /// Id of the call for the client, once it was needed.
+    /// Id of the call in the client's message, once an id was needed there.
     client_id: Option<String>,
 }
 
@@ -40,7 +40,7 @@ pub(crate) enum CallState {
 }
 
 impl CallParts {
-    /// Creates a call without an id, a name or an input. `doubtful`: the call may be spurious.
+    /// Creates a tool call without an id, a name or an input. `doubtful`: the call may be spurious.
     pub(crate) fn new(doubtful: bool) -> Self {
         Self { doubtful, ..Self::default() }
     }
@@ -73,7 +73,8 @@ impl CallParts {
         self.state
     }
 
-    /// Returns true if the call may be spurious: it is doubtful, and no input has arrived.
+    /// Returns true if the call may be spurious: it was created as doubtful, and no input has
+    /// arrived.
     pub(super) fn may_be_none(&self) -> bool {
         self.doubtful && !self.input.has_text()
     }
@@ -138,7 +139,8 @@ impl CallParts {
         }
     }
 
-    /// Adds a name or a fragment of a name. Returns true if it contradicts the name so far.
+    /// Adds the tool's name, or a fragment of the name. Returns true if the addition contradicts
+    /// the name so far.
     pub(crate) fn receive_name(&mut self, name: &str, tools: &Tools) -> bool {
         if self.name.is_empty() {
             name.clone_into(&mut self.name);
@@ -158,7 +160,8 @@ impl CallParts {
         false
     }
 
-    /// Returns the name with `more` appended, or `None` if that is longer than any tool's name.
+    /// Returns the call's tool name with `more` appended, or `None` if the joined name is longer
+    /// than the name of any tool.
     fn name_with(&self, more: &str) -> Option<String> {
         let bytes = self.name.len().saturating_add(more.len());
         (bytes <= NAME_BYTES_MAX).then(|| format!("{}{more}", self.name))
@@ -202,7 +205,7 @@ impl CallParts {
         id.saturating_add(self.name.len()).saturating_add(self.input.held_bytes())
     }
 
-    /// Returns the id of the call for the client, if it was needed already.
+    /// Returns the id of the call in the client's message, if an id was needed there already.
     pub(super) fn client_id(&self) -> Option<&str> {
         self.client_id.as_deref()
     }
@@ -224,7 +227,8 @@ impl CallParts {
         }
     }
 
-    /// Returns true if the name belongs to a tool and cannot be the start of a longer name.
+    /// Returns true if the call's name belongs to a tool and cannot be the start of a longer tool
+    /// name.
     pub(super) fn name_is_whole(&self, tools: &Tools) -> bool {
         let mut known = false;
         for tool in tools.iter() {

@@ -20,11 +20,11 @@ use crate::text::names::NameSet;
 /// could not be sent back.
 const CALLS_MAX: usize = 1024;
 
-/// Maximum number of bytes of an input that a thinking block carries. Clients keep the block, and
-/// send it with every request.
+/// Maximum number of bytes of a call's input that a thinking block carries. Clients keep the block,
+/// and send it with every request.
 const CARRIED_BYTES_MAX: usize = 8 << 10;
 
-/// Facts about the end of an answer that matter for its calls.
+/// Facts about the end of an answer that decide how its incomplete calls are treated.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct BrokenOff {
     /// True if a length limit or a filter ended the answer, and not the model.
@@ -34,7 +34,7 @@ pub(crate) struct BrokenOff {
 }
 
 impl BrokenOff {
-    /// Determines the facts from the upstream's finish reason.
+    /// Reads from the upstream's finish reason if the answer was cut off, and if it is a refusal.
     pub(crate) fn of(word: Option<&str>) -> Self {
         let Some(word) = word else { return Self::default() };
         Self {
@@ -69,7 +69,7 @@ pub(crate) struct LeftOut {
 }
 
 impl Calls {
-    /// Creates an empty list. `ids_used`: the client's ids of calls in the history.
+    /// Creates an empty list of calls. `ids_used`: the client's ids of calls in the history.
     pub(super) fn new(ids_used: NameSet<'static>) -> Self {
         Self {
             list: Vec::new(),
@@ -151,7 +151,7 @@ impl Calls {
         self.list.iter().any(|call| call.state() != CallState::LeftOut && call.input().is_half())
     }
 
-    /// Counts late repetitions of inputs that were cut off, and drops them.
+    /// Counts late repetitions of calls' inputs that were cut off, and drops these repetitions.
     pub(super) fn take_leftovers(&mut self) -> usize {
         let closed = self.list.iter_mut().filter(|call| call.state() == CallState::Closed);
         closed.filter_map(|call| call.input_mut().has_leftover().then_some(())).count()
@@ -212,8 +212,8 @@ impl Calls {
     }
 
     /// Returns `object` without a member `id` that repeats the id of a call; `None` if the object
-    /// has none. n8n adds an `id` to each input in its history, and models imitate this. The member
-    /// is left out even without a schema, since no other member has a value like this.
+    /// has no such member. n8n adds an `id` to each input in its history, and models imitate this.
+    /// The member is left out even without a schema, since no other member has a value like this.
     fn without_id_echo(&self, object: &str, schema: Option<&str>) -> Option<String> {
         tool_schema::without_id(object, schema, &|value| {
             let id = value.decode();
@@ -222,7 +222,7 @@ impl Calls {
     }
 
     /// Returns the repaired input of a call whose strings contain unescaped control characters, if
-    /// it is an object otherwise.
+    /// the input is an object apart from these characters.
     fn escaped(&mut self, index: usize, to: &ReaderOutput<'_>) -> Option<String> {
         let call = self.list.get(index).filter(|call| may_repair(call, to))?;
         let object = bare_json::all_escaped(call.input().rest())?;
@@ -242,7 +242,7 @@ impl Calls {
         let Some(call) = self.list.get(index) else { return false };
         let tool = to.context.tools.meant_by(call.name());
         let waits = call.state() == CallState::Waiting;
-        // In a refusal, an invalid input counts as cut off: the model cannot mend the call.
+        // An invalid input in a refusal counts as cut off: the model cannot mend the call.
         let cut_off =
             unseen && (*input == FinalInput::CutOff || refused && *input == FinalInput::Invalid);
         let invalid = !cut_off && *input == FinalInput::Invalid;
@@ -392,7 +392,7 @@ impl Calls {
         self.send_end(index, &input, to);
     }
 
-    /// Sends the remaining input, and the end of the block.
+    /// Sends the remaining input of the call at `index`, and the end of its block.
     fn send_end(&mut self, index: usize, input: &FinalInput, to: &mut ReaderOutput<'_>) {
         let Some(call) = self.list.get_mut(index) else { return };
         if call.input().is_sent() {
@@ -409,7 +409,7 @@ impl Calls {
         let rest = call.input().rest();
         match input {
             FinalInput::Object(object) => to.write(Event::Input(object)),
-            // A text that does not begin as an object means nothing to a client.
+            // An input that was cut off, and does not begin as an object, is useless to a client.
             FinalInput::CutOff if rest.starts_with('{') => to.write(Event::Input(rest)),
             FinalInput::CutOff => {}
             FinalInput::Invalid => {

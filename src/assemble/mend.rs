@@ -33,11 +33,12 @@ use memchr::memchr2;
 /// Maximum number of bytes of a key and value that are held; a longer member is sent unchanged.
 const HELD_BYTES_MAX: usize = 4 << 10;
 
-/// Maximum number of bytes kept about a tool's schema. Objects and arrays beyond it are sent
-/// unchanged.
+/// Maximum number of bytes kept about a tool's schema. Objects and arrays beyond this limit are
+/// sent unchanged.
 const KNOWN_BYTES_MAX: usize = 256 << 10;
 
-/// Number of bytes counted for one subschema that is kept, without its members.
+/// Number of bytes that one kept subschema counts toward the memory limit, in addition to its
+/// members.
 const PLACE_BYTES: usize = 128;
 
 /// Filter for the input of one call, while the input is streamed.
@@ -55,9 +56,9 @@ pub(crate) struct InputMender {
     frames: Vec<Frame>,
     at: At,
     member: Current,
-    /// Bytes that may still be removed: everything after the previous value.
+    /// Bytes of the input that may still be removed: everything after the previous member's value.
     held: String,
-    /// Offsets in `held` of the comma, the key and the value.
+    /// Offsets in `held` of the comma, the key and the value of the held member.
     comma: Option<usize>,
     key: Option<usize>,
     value: usize,
@@ -83,7 +84,7 @@ enum At {
         escaped: bool,
     },
     Colon,
-    /// State: a value must come; its member is held.
+    /// State: a value must come; the member that the value belongs to is held.
     Value,
     /// State: inside a held value that is a string. The next three states are alike, for a number,
     /// `null`, and an array or object that is empty so far.
@@ -127,7 +128,7 @@ struct Frame {
     seen: u128,
 }
 
-/// Facts about the member whose value comes next.
+/// Facts about the member of the input whose value comes next.
 #[derive(Clone, Copy, Debug, Default)]
 struct Current {
     schema: Option<SchemaPart>,
@@ -135,7 +136,7 @@ struct Current {
     may_lack: bool,
     /// True if the member is removed when its number exceeds the schema's bounds.
     bounded: bool,
-    /// True if the schema does not list the member, and allows no such members.
+    /// True if the schema does not list the member, and allows no members that it does not list.
     is_extra: bool,
     by_name: Option<by_name::Rule>,
 }
@@ -169,8 +170,8 @@ impl InputMender {
         })
     }
 
-    /// Filters a whole input, and returns it with the number of removed or unquoted members. `None`
-    /// if nothing was changed.
+    /// Filters the whole input of a tool call, and returns the input with the number of removed or
+    /// unquoted members. `None` if nothing was changed.
     pub(crate) fn whole(
         tool: &Tool,
         object: &str,
@@ -219,7 +220,8 @@ impl InputMender {
         }
     }
 
-    /// Handles some bytes of `rest`, which begins with `byte`, and returns their number.
+    /// Handles the first bytes of `rest` (the unread input, which begins with `byte`), and returns
+    /// their number.
     fn take(&mut self, rest: &str, byte: u8, budget: &mut ValidationBudget) -> usize {
         match self.at {
             At::Off => self.pass(rest),
@@ -236,7 +238,7 @@ impl InputMender {
         }
     }
 
-    /// Sends a text unchanged, and returns its length.
+    /// Sends a part of the input unchanged, and returns the length of this part.
     fn pass(&mut self, text: &str) -> usize {
         self.out.push_str(text);
         text.len()
@@ -248,8 +250,8 @@ impl InputMender {
         1
     }
 
-    /// Stops mending, because the input is no JSON or has an unexpected form. All later text is
-    /// sent unchanged.
+    /// Stops mending, because the input is no JSON or has an unexpected form. All later text of the
+    /// input is sent unchanged.
     fn give_up(&mut self) -> usize {
         self.release();
         self.at = At::Off;
@@ -289,7 +291,7 @@ impl InputMender {
         self.pass(words::split_at(rest, end).0)
     }
 
-    /// Ends a value that is sent unchanged.
+    /// Ends a value of the input that is sent unchanged.
     fn end_value(&mut self) {
         self.at = match self.frames.last().map(|frame| frame.inner) {
             Some(Inner::Object(_)) => At::Next,
@@ -298,7 +300,8 @@ impl InputMender {
         };
     }
 
-    /// Begins a value that is sent unchanged. Returns 1 if its first byte was handled, or else 0.
+    /// Begins a value of the input that is sent unchanged. Returns 1 if the value's first byte was
+    /// handled, or else 0.
     fn begin_passed(
         &mut self,
         byte: u8,
@@ -336,7 +339,8 @@ impl InputMender {
         self.pass_byte(byte)
     }
 
-    /// Returns the schema at `part` for an object or an array; `None` if it leaves nothing to mend.
+    /// Returns the schema at `part` for an object or an array; `None` if that schema leaves nothing
+    /// to mend.
     fn inner(
         &mut self,
         part: SchemaPart,
@@ -369,7 +373,7 @@ impl InputMender {
         inner
     }
 
-    /// Returns true if the memory limit allows keeping `bytes` more about the schema.
+    /// Returns true if the memory limit allows keeping `bytes` more bytes about the tool's schema.
     fn has_room(&self, bytes: usize) -> bool {
         self.known_bytes.saturating_add(bytes) <= KNOWN_BYTES_MAX
     }

@@ -112,7 +112,8 @@ impl Assembly {
         self.progress.has_block()
     }
 
-    /// Returns true if the client got a text or a call, so that it can continue.
+    /// Returns true if the client got a text or a call, so that the client can continue the
+    /// conversation.
     pub(crate) fn has_said(&self) -> bool {
         self.progress.has_said()
     }
@@ -332,10 +333,11 @@ impl Assembly {
     }
 
     /// Adds the upstream's signature of the call at `index` to a thinking block. Gemini refuses the
-    /// result of a call whose signature does not come back, and ids must stay short. The block is
-    /// the one before the call if that has not been sent, else a new one after it. Of a whole
-    /// answer none has been sent, and the first block carries all signatures: clients that make one
-    /// block of several keep only one signature (RubyLLM the first, any-llm the last).
+    /// result of a call whose signature does not come back, and ids must stay short. The signature
+    /// goes into the thinking block before the call, or into a new block after the call if the
+    /// earlier block was sent. In a whole answer no block has been sent yet, and the first thinking
+    /// block carries all signatures: clients that make one block of several keep only one signature
+    /// (RubyLLM the first, any-llm the last).
     pub(crate) fn carry_signature(
         &mut self,
         index: usize,

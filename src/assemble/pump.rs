@@ -179,8 +179,8 @@ impl Pump<'_> {
             return over;
         }
         if !self.is_buffered {
-            // At the end of the answer, a call may still be left out, so its block is not opened
-            // here.
+            // A call may still be left out at the end of the answer, so the call's block is not
+            // opened here.
             if settled && !at_end {
                 self.calls.open(index, self.progress, to);
             }

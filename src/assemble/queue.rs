@@ -57,7 +57,7 @@ impl QueuedBlock {
         }
     }
 
-    /// Returns the text of this block that has not been sent. The result is empty for a call, whose
+    /// Returns the text of this block that has not been sent. The text is empty for a call, whose
     /// text is kept in its input.
     fn pending(&self) -> &str {
         match self {
@@ -190,7 +190,7 @@ impl Queue {
             )
     }
 
-    /// Returns the position of the call, if the queue has one block and it is a call.
+    /// Returns the position of a call, if this call is the only block of the queue.
     #[inline]
     pub(super) fn only_call(&self) -> Option<usize> {
         match self.head() {
@@ -273,8 +273,8 @@ impl Queue {
         self.held_bytes = self.held_bytes.saturating_add(bytes);
     }
 
-    /// Removes and returns the text of the first block that can be sent. If more may follow, half
-    /// of a surrogate pair stays.
+    /// Removes and returns the part of the first block's text that can be sent. If more text may
+    /// follow, half of a surrogate pair stays.
     pub(super) fn take_ready(&mut self, is_over: bool) -> String {
         let ready = match self.blocks.front_mut() {
             Some(QueuedBlock::Text { pending, .. }) => take_ready(pending, is_over),
@@ -303,7 +303,7 @@ impl Queue {
         self.release(block.map_or(0, |block| block.pending().len()));
     }
 
-    /// Subtracts from the number of bytes that have not been sent.
+    /// Subtracts `bytes` from the number of bytes that have not been sent.
     fn release(&mut self, bytes: usize) {
         debug_assert!(self.held_bytes >= bytes, "bytes of a block were not counted");
         self.held_bytes = self.held_bytes.saturating_sub(bytes);

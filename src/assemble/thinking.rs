@@ -7,7 +7,7 @@ use crate::model::reasoning::Detail;
 /// Thinking block, while its parts arrive.
 #[derive(Debug)]
 pub(super) struct ThinkingBlock {
-    /// True if the client sees the text. Otherwise the signature carries the text.
+    /// True if the client sees the block's text. Otherwise the block's signature carries the text.
     shown: bool,
     /// Text of the block that has not been sent, escaped; the whole text if the block is not shown.
     pending: String,
@@ -15,13 +15,13 @@ pub(super) struct ThinkingBlock {
     has_text: bool,
     hash: Fnv,
     field: SignatureField,
-    /// Items of `reasoning_details` and `thinking_blocks`. Fragments of an item, as the stream cut
-    /// them, are joined.
+    /// Reasoning items of `reasoning_details` and `thinking_blocks`. Fragments of a reasoning item,
+    /// as the stream cut them, are joined.
     details: Vec<ReasoningItem>,
     /// Reasoning items of the Responses API, unchanged. Each has the number of texts that came
-    /// between the item and this block; the items hold the whole reasoning.
+    /// between the reasoning item and this block; the items hold the whole reasoning.
     items: Vec<(String, u32)>,
-    /// True while a text is open that came between the items and this block.
+    /// True while a text between the reasoning items and this thinking block is still open.
     is_in_text: bool,
     /// True if later reasoning belongs to another block.
     is_over: bool,
@@ -36,10 +36,12 @@ pub(super) struct ThinkingBlock {
 struct ReasoningItem {
     kind: String,
     index: Option<u64>,
-    /// Name of the text member (`text`, `summary` or `thinking`), and its text so far, escaped.
+    /// Name of the reasoning item's text member (`text`, `summary` or `thinking`), and the text so
+    /// far, escaped.
     text: Option<(&'static str, String)>,
     signature: Option<String>,
-    /// First fragment of the item, sent back unchanged if no other fragment was joined to it.
+    /// First fragment of the reasoning item, sent back unchanged if no other fragment was joined to
+    /// it.
     raw: String,
     joined: bool,
 }
@@ -82,7 +84,7 @@ impl ThinkingBlock {
         self.items.push((item, 0));
     }
 
-    /// Records that text comes between the items and this block; each text counts once.
+    /// Records that text comes between the reasoning items and this block; each text counts once.
     pub(super) fn note_text(&mut self) {
         if !self.is_in_text {
             self.is_in_text = true;
@@ -90,7 +92,7 @@ impl ThinkingBlock {
         }
     }
 
-    /// Records that the text between the items and this block is over.
+    /// Records that the text between the reasoning items and this block is over.
     pub(super) fn end_text(&mut self) {
         self.is_in_text = false;
     }
@@ -136,7 +138,8 @@ impl ThinkingBlock {
             || !self.calls.is_empty()
     }
 
-    /// Returns true if the block holds items that a model signed. Other models refuse such items.
+    /// Returns true if the block holds reasoning items that a model signed. Other models refuse
+    /// them.
     pub(super) fn is_signed(&self) -> bool {
         !self.items.is_empty() || self.details.iter().any(|item| item.is_block() && item.counts())
     }
@@ -152,7 +155,7 @@ impl ThinkingBlock {
         self.hash.update(scratch.as_bytes());
     }
 
-    /// Adds a reasoning item, or joins it to the last item of its kind.
+    /// Adds a reasoning item, or joins it to the last reasoning item of the same kind.
     pub(super) fn push_detail(&mut self, detail: &Detail<'_>) {
         let kind = detail.kind.map_or("", |kind| kind.raw());
         let name = match kind {
@@ -189,8 +192,9 @@ impl ThinkingBlock {
         });
     }
 
-    /// Returns the signature of the complete block. `upstream`: the upstream's mark.
-    /// `call_signatures`: the signatures of `calls`, by the client's ids.
+    /// Returns the signature of the complete thinking block. `upstream`: the mark of the upstream,
+    /// for which the signature is valid. `call_signatures`: the signatures of calls, by the
+    /// client's ids.
     pub(super) fn signature(
         &mut self,
         upstream: &str,
@@ -249,13 +253,13 @@ pub(super) fn take_ready(pending: &mut String, is_over: bool) -> String {
 }
 
 impl ReasoningItem {
-    /// Returns true if the item belongs to `thinking_blocks`.
+    /// Returns true if the reasoning item is a thinking block of the Messages API.
     fn is_block(&self) -> bool {
         matches!(&*self.kind, "thinking" | "redacted_thinking")
     }
 
-    /// Returns true if the upstream wants the item back: items of the kind `thinking` only if they
-    /// are signed.
+    /// Returns true if the upstream wants the reasoning item back. Items of the kind `thinking` are
+    /// wanted only if they are signed.
     fn counts(&self) -> bool {
         self.kind != "thinking" || self.signature.is_some()
     }
@@ -264,8 +268,8 @@ impl ReasoningItem {
         let Some((name, text)) = self.text.as_ref().filter(|_| self.joined) else {
             return json::compact(out, &self.raw);
         };
-        // The members of the first fragment are copied, with the text and signature of all
-        // fragments.
+        // The members of a reasoning item's first fragment are copied, with the text and signature
+        // of all its fragments.
         let mut reader = json::Reader::of(&self.raw);
         let mut json = json::Writer::new(out);
         json.out().push(b'{');

@@ -49,19 +49,20 @@ pub(crate) struct ToolInput {
     /// Input if each of the last fragments repeats everything before it (cumulative fragments),
     /// while that is possible.
     cumulative: Option<FragmentReading>,
-    /// Text that came after the object was complete: perhaps the same object again.
+    /// Text that came after the object of the input was complete: perhaps the same object again.
     again: Option<FragmentReading>,
     /// True if a whole input in a single fragment replaced an earlier input.
     replaced: bool,
     /// True if the input came as a JSON object, and no string came.
     is_json: bool,
-    /// Merged objects, if several objects came. `reading` is the last one.
+    /// Merged JSON objects, if the input came as several objects. `reading` is then the last
+    /// object.
     objects: Option<Box<MergedObjects>>,
     /// First half of a surrogate pair, whose second half must come in the next fragment.
     half: String,
     /// True if the input is plain text for a custom tool.
     custom: bool,
-    /// True if the block is closed; later fragments come too late to be sent.
+    /// True if the block of the call is closed; later fragments come too late to be sent.
     closed: bool,
     /// Number of contradictions: values that came after the first and could not replace it.
     conflicts: u32,
@@ -85,7 +86,7 @@ impl ToolInput {
     }
 
     /// Handles arguments that are a JSON value and not a string. `named`: the tool's name came with
-    /// them.
+    /// the arguments.
     pub(crate) fn receive_json(&mut self, raw: &str, named: bool) {
         let value = FragmentReading::of(&json::compacted(raw));
         if !value.scan.is_object() {
@@ -285,8 +286,8 @@ impl ToolInput {
         behind
     }
 
-    /// Returns true if the text behind the input is a different input, and no repetition. Then both
-    /// inputs could be lost. A text that was cut off may still be a repetition.
+    /// Returns true if the text behind the input is a different input, and no repetition. A text
+    /// that was cut off may still be a repetition.
     fn is_another(&self, again: &FragmentReading) -> bool {
         let is_start = self.reading.text.starts_with(again.text.trim_end());
         self.sent == 0 && !self.closed && again.scan.starts_object() && !is_start
@@ -317,7 +318,7 @@ impl ToolInput {
         self.reading.scan.is_object()
     }
 
-    /// Returns true if the input would be valid without further data: one object, nothing at all,
+    /// Returns true if the input would be valid without further data: one object, no text at all,
     /// or an object in a string.
     pub(crate) fn may_be_whole(&self) -> bool {
         self.is_object()
@@ -371,12 +372,12 @@ impl ToolInput {
         self.reading.text.len().saturating_add(others).saturating_add(objects)
     }
 
-    /// Returns the number of contradictions since the last call of this function.
+    /// Returns the number of contradictions in the input since the last call of this function.
     pub(crate) fn take_conflicts(&mut self) -> u32 {
         std::mem::take(&mut self.conflicts)
     }
 
-    /// Returns the text of the input that can be sent now, and counts it as sent.
+    /// Returns the text of the input that can be sent now, and counts this text as sent.
     pub(crate) fn send(&mut self) -> &str {
         let scan = &self.reading.scan;
         let held = self.whole

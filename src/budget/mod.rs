@@ -184,8 +184,8 @@ impl Budget {
     }
 
     /// Registers a request of a client that is not authenticated yet, or was refused. Only old
-    /// requests of such clients are evicted for its memory. It is itself evicted before any request
-    /// of an authenticated client.
+    /// requests of such clients are evicted to give the request memory. The request is itself
+    /// evicted before any request of an authenticated client.
     pub fn begin_stranger(&mut self, owner: Owner, now: Millis) -> Holding {
         self.begin_as(BudgetState::Stranger, owner, now)
     }
@@ -305,7 +305,7 @@ impl Budget {
             MemoryAnswer::MemoryFull => {}
         }
         let larger = self.bytes_of_larger(asking);
-        // Old requests of others go only until the reserve is free.
+        // Old requests of other owners are evicted only until the reserve is free.
         let with_reserve = self.bytes.saturating_add(more).saturating_add(self.reserve());
         let short = with_reserve.saturating_sub(strangers).saturating_sub(self.bytes_max);
         [short.min(old.max(larger)), larger].into_iter().any(|freed| {
@@ -313,7 +313,7 @@ impl Budget {
         })
     }
 
-    /// Returns if memory is available for a request once `freed` bytes are freed, `own` of which
+    /// Returns the answer to a request for memory once `freed` bytes are freed, `own` of which
     /// belong to the request's owner.
     fn place(&self, asking: Asking, freed: usize, own: usize) -> MemoryAnswer {
         let bytes = self.bytes.saturating_add(asking.more).saturating_sub(freed);
@@ -380,8 +380,8 @@ impl Budget {
         self.old(&self.owners.get(&asking.request.owner)?.incomplete, asking)
     }
 
-    /// Returns the oldest request of `incomplete` except the asking request, if that request is
-    /// old.
+    /// Returns the oldest request of `incomplete` except the asking request, if that request began
+    /// at least [`BODY_GRACE_MS`] ago.
     fn old(&self, incomplete: &BTreeSet<Holding>, asking: Asking) -> Option<Holding> {
         let oldest = incomplete.iter().find(|holding| **holding != asking.holding)?;
         (*oldest <= self.last_old).then_some(*oldest)

@@ -82,8 +82,8 @@ mod tests {
 
     const BEGAN: Millis = 1_790_000_000_000;
 
-    /// Reads pieces, each after so many seconds. Returns the seconds until the body is whole or too
-    /// slow, and its bytes if it is whole.
+    /// Simulates a body whose pieces arrive each after a number of seconds. Returns the seconds
+    /// until the body is complete or too slow, and the body's size if complete.
     fn read(pieces: impl IntoIterator<Item = (u64, usize)>) -> (u64, Option<usize>) {
         let mut pace = Pace::start(&Settings::default(), BEGAN);
         let (mut now, mut collected) = (BEGAN, 0);
@@ -102,8 +102,8 @@ mod tests {
         (seconds(now), Some(collected))
     }
 
-    /// Reads a first piece and then others without end. Returns the seconds until they are too
-    /// slow.
+    /// Simulates a body with a first piece and then equal pieces without end. Returns the seconds
+    /// until the body is too slow.
     fn endless(first: usize, then: usize, wait: u64) -> u64 {
         let (read, whole) =
             read(std::iter::once((0, first)).chain(std::iter::repeat((wait, then))));

@@ -211,8 +211,8 @@ fn strangers_take_nothing_from_an_upload_and_give_way_to_it() {
         }
         assert_eq!(budget.poll_given_up(), None, "{what}");
         assert!(budget.held_bytes() > 100 * MIB, "{what}");
-        // An authenticated request gets its memory, and its owner's share is not full, however
-        // young the strangers are.
+        // An authenticated request gets the strangers' memory, however young the strangers are, and
+        // the share of the request's owner is not full.
         budget.set(upload, 120 * MIB, 9000).unwrap();
         hold(&mut budget, 1, 4 * MIB, 9000).unwrap();
         let given_up: Vec<_> = std::iter::from_fn(|| budget.poll_given_up()).collect();

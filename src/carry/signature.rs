@@ -134,8 +134,8 @@ const PLACES: [(&str, SignaturePlace); 3] = [
     ("call", SignaturePlace::Call),
 ];
 
-/// Returns a call's signature in the form of a record: after the name of its member and a zero
-/// byte.
+/// Returns the data of a record with a tool call's signature: the name of the member that held the
+/// signature, a zero byte, and the signature. Google's own member has no name.
 #[must_use]
 pub(crate) fn placed(place: SignaturePlace, signature: &str) -> String {
     match PLACES.iter().find(|(_, known)| *known == place) {
@@ -154,7 +154,7 @@ pub(crate) fn place_of(record: &str) -> (SignaturePlace, &str) {
     (place.map_or(SignaturePlace::Google, |(_, place)| *place), signature)
 }
 
-/// Contents of a signature that Creole wrote, or of several joined by a client.
+/// Contents of a signature that Creole wrote, or of several signatures joined by a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signature {
     /// Field in which the reasoning is sent back to the upstream.
@@ -228,8 +228,8 @@ impl Signature {
         (base64(&data), fits)
     }
 
-    /// Reads a signature, or several with white space or nothing between. Returns `None` if any of
-    /// them is not Creole's.
+    /// Reads a signature, or several signatures joined with or without white space. Returns `None`
+    /// if any signature is not Creole's.
     #[must_use]
     pub fn decode(text: &str) -> Option<Self> {
         if !text.starts_with(MARK_TEXT) {
@@ -347,7 +347,8 @@ fn behind(text: &[u8], hash: u64, breaks_max: usize) -> Option<&[u8]> {
     None
 }
 
-/// Adds a record whose data is given in parts, and returns true, if the record fits.
+/// Adds a record, whose data is given in parts, to the data of a signature. Returns false and adds
+/// nothing if the record does not fit.
 fn add_record(data: &mut Vec<u8>, tag: u8, parts: [&str; 3]) -> bool {
     let length = parts.iter().fold(0, |sum: usize, part| sum.saturating_add(part.len()));
     let total = data.len().saturating_add(5).saturating_add(length);
@@ -373,7 +374,7 @@ impl Fnv {
         Self(0xcbf2_9ce4_8422_2325)
     }
 
-    /// Adds a piece of the text.
+    /// Adds a piece of the text to the hash.
     pub fn update(&mut self, piece: &[u8]) {
         for byte in piece {
             self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);

@@ -143,7 +143,7 @@ keys! {
         failures_max: u32 = 3;
         /// Consecutive failures from which on `action` is taken; at least `failures_max`.
         withhold_after: u32 = 6;
-        /// Action from `withhold_after` failures on.
+        /// Action after `withhold_after` consecutive failures of a tool.
         action: BreakerAction = BreakerAction::Withhold;
     }
 

@@ -61,7 +61,7 @@ impl Cited {
         self.text.clear();
     }
 
-    /// Returns the citation for a source; `None` if the answer has too many.
+    /// Returns the citation for a source; `None` if the answer already has too many citations.
     pub(super) fn cite(&mut self, source: &CitedSource<'_>) -> Option<Citation> {
         self.citations = self.citations.saturating_add(1);
         if self.citations > CITATIONS_MAX {

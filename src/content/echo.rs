@@ -13,7 +13,7 @@ const END_BYTES: usize = 64;
 /// Number of bytes of the text's end that are kept before older bytes are dropped.
 const KEPT_BYTES: usize = 4 * END_BYTES;
 
-/// Start, end and length of the text so far, to detect a delta that repeats it.
+/// Start, end and length of a text so far, to detect a delta that repeats the text.
 #[derive(Debug, Default)]
 pub(super) struct Echo {
     start: Vec<u8>,

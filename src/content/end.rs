@@ -34,7 +34,7 @@ impl Content {
         Ok(())
     }
 
-    /// Determines whether the answer was broken off, and records it.
+    /// Determines and records whether the answer was broken off.
     ///
     /// # Errors
     /// A content filter cut off a tool call, which must not look complete.
@@ -79,8 +79,8 @@ impl Content {
     }
 
     /// Returns Creole's own text for an answer whose calls a guard withheld or the client forbids.
-    /// Sent if the model wrote no other text, or only announced the call: the client needs an end,
-    /// and a person a reason.
+    /// The text is sent if the model wrote no other text, or only announced the call: the client
+    /// needs an end, and a person a reason.
     fn own_text(&self, to: &ReaderOutput<'_>) -> Option<&'static str> {
         let withheld = &to.context.withheld;
         let stops_midway = to.report.tool_calls == 0 && matches!(withheld, Withheld::These(_));

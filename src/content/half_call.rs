@@ -63,7 +63,7 @@ const BEFORE_NAMES: [&str; 24] = [
 ];
 
 /// Returns the text of an answer without the incomplete call at its end, escaped; `None` if there
-/// is none.
+/// is no such call.
 pub(super) fn cut_from(text: Str<'_>, to: &mut ReaderOutput<'_>) -> Option<String> {
     let decoded = text.decode();
     let start = start(&decoded, &to.context.tools)?;
@@ -71,9 +71,9 @@ pub(super) fn cut_from(text: Str<'_>, to: &mut ReaderOutput<'_>) -> Option<Strin
     Some(escaped(decoded.get(..start)?.trim_end()))
 }
 
-/// Returns the position of the calls at the end of a text, if the last of them has no end. Text
-/// that only describes calls does not count: the markup must begin a line or be a control token,
-/// stand outside of code, and name a tool of the request.
+/// Returns the position of the calls at the end of a text, if the last call has no end. Text that
+/// only describes calls does not count: the markup must begin a line or be a control token, stand
+/// outside of code, and name a tool of the request.
 fn start(text: &str, tools: &Tools) -> Option<usize> {
     if tools.is_empty() {
         return None;

@@ -29,7 +29,7 @@ const TAGS: [TagPair; 11] = [
 /// Pair of a start tag and its end tag.
 type TagPair = (&'static str, &'static str);
 
-/// Returns the field to which reasoning between tags is attributed, by its end tag.
+/// Returns the field to which reasoning between two tags is attributed; `end` is the end tag.
 fn field(end: &str) -> SignatureField {
     // Templates read no other tags than `<think>` in a history.
     if end == "</think>" { SignatureField::Inline } else { SignatureField::Marked }
@@ -38,7 +38,7 @@ fn field(end: &str) -> SignatureField {
 /// State of the parser that separates reasoning in tags from the text.
 #[derive(Debug)]
 pub(super) enum InlineThink {
-    /// State: at the start of the text, all of which may still become a tag.
+    /// State: at the start of the answer's text. All of the text so far may still become a tag.
     Start {
         /// Text so far, which may be the start of a tag.
         held: String,
@@ -130,7 +130,7 @@ impl InlineThink {
         }
     }
 
-    /// Passes the held text to `each`, because the text ends or something else comes.
+    /// Passes the held text to `each`, because the text of the answer ends or other content comes.
     pub(super) fn release(&mut self, mut each: impl FnMut(Option<SignatureField>, &str)) {
         match self {
             Self::Start { held, .. } => {

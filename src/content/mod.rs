@@ -236,8 +236,8 @@ impl Content {
         let calls = self.end_reasoning(!self.text.is_cut() && !is_cut_off, to);
         self.take_pieces(calls, to)?;
         if self.text.is_cut() {
-            // Text behind a stop sequence of the client does not count, nor does the way in which
-            // it ended.
+            // Text behind a stop sequence of the client is no part of the answer, and the end of
+            // that text is not the end of the answer.
             self.end = BrokenOff::default();
         }
         self.assembly.finish(self.end, to);
@@ -335,7 +335,7 @@ impl Content {
         self.assembly.push_text(raw, is_blank, to);
     }
 
-    /// Handles reasoning that was cut out of a text, if its field is the one used by the answer;
+    /// Handles reasoning that was cut out of a text, if the answer's reasoning comes in this field;
     /// `raw` is escaped.
     pub(crate) fn push_raw_reasoning(
         &mut self,
@@ -367,8 +367,8 @@ impl Content {
     }
 
     /// Ends the search for calls in the reasoning, because other content comes or the answer is
-    /// over. Returns the calls at the end of the reasoning; they count only if the answer has no
-    /// other content (`alone`).
+    /// over. Returns the calls at the end of the reasoning. These calls count only if the answer
+    /// has no other content (`alone`).
     fn end_reasoning(&mut self, alone: bool, to: &mut ReaderOutput<'_>) -> Vec<Piece> {
         let end = AnswerEnd { alone, is_cut_off: self.end.is_cut_off };
         self.reasoning.end_watch(end, &mut self.assembly, to)
@@ -392,7 +392,7 @@ impl Content {
         }
     }
 
-    /// Adds a citation of this source to the latest text.
+    /// Adds a citation of the web source to the latest text.
     pub(crate) fn cite(&mut self, source: &CitedSource<'_>) {
         if let Some(citation) = self.cited.as_mut().and_then(|cited| cited.cite(source)) {
             self.assembly.cite(citation);
@@ -425,8 +425,8 @@ impl Content {
         Ok(())
     }
 
-    /// Counts a piece of content with this number of bytes. Escapes do not add to the length, since
-    /// some servers escape every character.
+    /// Counts a piece of content with this number of bytes. Escapes in the content do not add to
+    /// the number, since some servers escape every character.
     pub(crate) fn note_progress(
         &mut self,
         bytes: usize,

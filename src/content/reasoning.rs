@@ -93,8 +93,8 @@ impl ReasoningState {
         self.field = self.field.or(field);
     }
 
-    /// Returns true if reasoning in this field is used: it is the first field of the answer that
-    /// had any.
+    /// Returns true if reasoning in this field is used: the field is the first of the answer that
+    /// had reasoning.
     pub(crate) fn counts(&mut self, field: SignatureField) -> bool {
         *self.field.get_or_insert(field) == field
     }
@@ -148,7 +148,7 @@ impl ReasoningState {
         for piece in watch.finish(&to.context.tools, end) {
             match (piece, self.field) {
                 (Piece::Text(text), Some(field)) => push_watched(&text, field, assembly, to),
-                // Without a field, the reasoning was only white space.
+                // The reasoning was only white space if no field is recorded.
                 (Piece::Text(_), None) => {}
                 (call, _) => calls.push(call),
             }
@@ -162,8 +162,8 @@ impl ReasoningState {
         self.carried_bytes = self.carried_bytes.saturating_add(bytes);
     }
 
-    /// Returns the number of bytes held outside of blocks: possible starts of calls, and items for
-    /// signatures.
+    /// Returns the number of bytes held outside of blocks: possible starts of calls, and reasoning
+    /// items for signatures.
     pub(crate) fn held_bytes(&self) -> usize {
         let watched = self.watch.as_ref().map_or(0, |watch| watch.held_bytes());
         watched.saturating_add(self.carried_bytes)

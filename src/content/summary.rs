@@ -16,7 +16,7 @@ pub(crate) struct Summary {
     usage: Option<Usage>,
     /// Latest finish reason sent by the upstream.
     finish_reason: Option<String>,
-    /// Stop sequence at which the model stopped, if the upstream names it.
+    /// Stop sequence at which the model stopped, if the upstream names the sequence.
     stop_sequence: Option<String>,
     /// Number of web searches that the upstream ran.
     searches: u64,
@@ -48,7 +48,7 @@ impl Summary {
         self.finish_reason = Some(word.to_owned());
     }
 
-    /// Clears the upstream's finish reason, which does not apply.
+    /// Clears the upstream's finish reason, because the answer ends for another reason.
     pub(crate) fn clear_finish_reason(&mut self) {
         self.finish_reason = None;
     }
@@ -94,7 +94,8 @@ impl Summary {
         self.stop_sequence.as_deref()
     }
 
-    /// Returns how the answer was broken off, according to the upstream's finish reason.
+    /// Returns whether the answer was cut off or is a refusal, according to the upstream's finish
+    /// reason.
     pub(crate) fn broken_off(&self) -> BrokenOff {
         BrokenOff::of(self.finish_reason())
     }

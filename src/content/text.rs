@@ -81,8 +81,8 @@ impl TextState {
         self.echo.repeats(raw)
     }
 
-    /// Handles the next part of the text, and returns it without leading line breaks that belong to
-    /// a template. Some servers send the line breaks between reasoning and text as text.
+    /// Handles the next part of the text, and returns this part without leading line breaks that
+    /// belong to a template. Some servers send the line breaks between reasoning and text as text.
     /// `after_reasoning`: the answer has reasoning.
     #[inline]
     pub(crate) fn begin<'t>(&mut self, text: Str<'t>, after_reasoning: bool) -> Str<'t> {
@@ -117,7 +117,8 @@ impl TextState {
         self.filter.as_mut().map_or_else(Vec::new, |filter| filter.release())
     }
 
-    /// Ends the text, and returns the pieces that the held text turned out to be.
+    /// Ends the text of the answer, and returns the held text, classified as text, reasoning or
+    /// calls.
     pub(crate) fn finish(&mut self, tools: &Tools, end: AnswerEnd) -> Vec<Piece> {
         match self.filter.take().filter(|_| !self.is_cut()) {
             Some(mut filter) => filter.finish(tools, end),

@@ -184,7 +184,7 @@ fn push_text(text: String, pieces: &mut Vec<Piece>) {
     }
 }
 
-/// Search for tool calls in reasoning, like the `markup` step of the text filter.
+/// Search for tool calls that the model wrote inside of its reasoning.
 #[derive(Debug)]
 pub(super) struct ReasoningWatch {
     unescape: Unescape,
@@ -192,8 +192,8 @@ pub(super) struct ReasoningWatch {
 }
 
 impl ReasoningWatch {
-    /// Begins to search reasoning for calls; `None` if there can be none. Harmony has a separate
-    /// channel for calls.
+    /// Begins to search reasoning for calls; `None` if reasoning cannot contain calls. Harmony has
+    /// a separate channel for calls.
     pub(super) fn new(context: &RequestContext) -> Option<Self> {
         let syntax = context.profile.text_tool_calls;
         let reads = syntax != TextToolCalls::Harmony && !context.tools.is_empty();
@@ -214,7 +214,7 @@ impl ReasoningWatch {
         pieces
     }
 
-    /// Returns the number of bytes that the search holds.
+    /// Returns the number of bytes that the search for calls holds.
     pub(super) fn held_bytes(&self) -> usize {
         self.markup.held_bytes()
     }
@@ -237,7 +237,7 @@ impl Unescape {
         text
     }
 
-    /// Removes and returns the kept text, unescaped.
+    /// Removes and returns the kept part of the JSON string, unescaped.
     fn rest(&mut self) -> String {
         let mut text = String::with_capacity(self.half.len());
         json::unescape(&mut text, &self.half);
@@ -252,7 +252,7 @@ impl Unescape {
 struct Prefill {
     prefill: String,
     matched: usize,
-    /// True if the prefill is repeated in streams, too.
+    /// True if the upstream repeats the prefill in streams, and not only in whole answers.
     in_streams: bool,
 }
 
@@ -265,13 +265,14 @@ struct StopSearch {
 }
 
 impl StopSearch {
-    /// Reads text. Returns the part that certainly is no stop sequence, and the index of the stop
-    /// sequence that ends it.
+    /// Reads text. Returns the part of the text that certainly is no stop sequence, and the index
+    /// of the stop sequence that ends this part.
     fn push(&mut self, text: &str) -> (String, Option<usize>) {
         self.held.push_str(text);
         let sequences = self.sequences.iter();
-        // The stop sequence that is complete first counts, as at a model: another one that has
-        // begun may never be complete. Of two that end together, the longer one counts.
+        // The stop sequence that is complete first counts, as it does for a model: another sequence
+        // that has begun may never be complete. Of two sequences that end together, the longer one
+        // counts.
         let found = sequences
             .clone()
             .filter_map(|(index, stop)| {

@@ -58,8 +58,8 @@ pub(crate) struct Markup {
     is_code: bool,
     /// True if the current line has an odd number of backticks so far, so that a code span is open.
     in_span: bool,
-    /// True if the line begins like a line of a list, a quotation or a table: a call in it is an
-    /// example.
+    /// True if the current line begins like a line of a list, a quotation or a table, in which a
+    /// call is only an example.
     is_told: bool,
 }
 
@@ -77,8 +77,8 @@ pub(crate) struct AnswerEnd {
 pub(crate) enum Piece {
     Text(String),
     Thinking(SignatureField, String),
-    /// Stop sequence that ended the text, by its position in the request's `stop_sequences`.
-    /// Nothing follows.
+    /// Stop sequence that ended the text, by its position in the request's `stop_sequences`. No
+    /// further piece follows.
     Stop(usize),
     /// Tool call written as text. `input` is a JSON object.
     Call {
@@ -178,8 +178,8 @@ impl Markup {
         self.doubt(out);
     }
 
-    /// Decides if markup is real by the text behind it, so that text need not wait for the end of
-    /// the answer.
+    /// Decides by the text behind some markup if the markup is a call, so that text need not wait
+    /// for the end of the answer.
     fn doubt(&mut self, out: &mut String) {
         match self.state {
             CallWatch::Opened => self.doubt_opener(out),
@@ -188,7 +188,7 @@ impl Markup {
         }
     }
 
-    /// Decides about an opening tag at the end of a line: it is text, unless a call follows.
+    /// Decides about an opening tag at the end of a line: the tag is text, unless a call follows.
     fn doubt_opener(&mut self, out: &mut String) {
         let (openers, start) = self.syntax.openers;
         let opener = openers.iter().find_map(|it| Some((*it, self.held.strip_prefix(it)?)));
@@ -205,7 +205,8 @@ impl Markup {
         }
     }
 
-    /// Decides about a bracket: it begins a list of calls, or a link, a number or other text.
+    /// Decides about a bracket: the bracket begins a list of calls, or a link, a number or other
+    /// text.
     fn doubt_list(&mut self, out: &mut String) {
         let list = self.held.get(self.indent..).unwrap_or_default().trim_start();
         self.indent = self.held.len().saturating_sub(list.len());
@@ -352,7 +353,7 @@ impl Markup {
         let held = std::mem::take(&mut self.held);
         if matches!(self.state, CallWatch::Listed | CallWatch::Found) {
             let tool = |name: &str| {
-                // Beside a structured call, no name counts as a tool.
+                // A name counts as a tool only if the answer has no structured call.
                 tools.meant_by(name).filter(|_| end.alone)
             };
             let extent = Extent { is_all: self.first, is_cut_off: end.is_cut_off };

@@ -153,7 +153,7 @@ enum ErrorCause {
 pub struct Error(Box<ErrorCause>);
 
 impl ErrorDetails {
-    /// Creates the details for a client, with the status of the error type.
+    /// Creates the error details that a client reads, with the status of the error type.
     fn new(kind: ErrorKind, message: String) -> Self {
         let status = kind.status();
         Self {

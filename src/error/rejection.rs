@@ -23,8 +23,8 @@ pub(crate) struct Rejection {
     pub(crate) parameter: Option<String>,
     /// Number of seconds after which the upstream accepts a request again.
     pub(crate) retry_after: Option<u64>,
-    /// Meanings of the error's message and codes, most certain first. A server may mean several:
-    /// "content must be a string" is about an image, or about `null`.
+    /// Meanings of the error's message and codes, most certain first. An error may have several
+    /// meanings: "content must be a string" is about an image, or about `null`.
     pub(crate) reasons: Vec<Reason>,
     /// True if the upstream got the gateway's own credential, not the client's.
     pub(crate) of_gateway: bool,
@@ -84,7 +84,8 @@ pub(crate) enum Reason {
     /// Reasoning in the history, which is refused.
     Reasoning,
     /// Reasoning in the history of this conversation that the upstream can no longer read, or whose
-    /// following item is missing. `block` is its first block in the client's request.
+    /// following item is missing. `block` is the path of the first thinking block in the client's
+    /// request.
     ReasoningUnread { block: String },
     /// Parameter `stream_options`, which is refused.
     StreamOptions,
@@ -178,7 +179,8 @@ pub(crate) const OF_OUTPUT: &str = ", which is the maximum allowed number of out
 pub(crate) const UNPAID: &str = "The gateway's credit balance is too low at the upstream.";
 
 impl ContextLimit {
-    /// Returns the message of Anthropic's API for this limit.
+    /// Returns the message of Anthropic's API for a prompt or a sum of tokens that exceeds the
+    /// window.
     fn words(self) -> String {
         match self {
             Self::Unknown => TOO_LONG.to_owned(),
@@ -227,7 +229,8 @@ impl Rejection {
         let decided = self.reasons.iter().find_map(|reason| self.by_reason(reason));
         let (fault, mut details) = decided.unwrap_or_else(|| {
             let (kind, status) = of_status(self.status);
-            // Without this header, Claude Code would try the same key for minutes.
+            // The header `x-should-retry: false` keeps Claude Code from trying the same key for
+            // minutes.
             let should_retry = (kind == ErrorKind::Authentication).then_some(false);
             let waits = matches!(kind, ErrorKind::RateLimit | ErrorKind::Overloaded);
             let (code, retry_after) =
@@ -239,7 +242,7 @@ impl Rejection {
         (fault, details)
     }
 
-    /// Returns the party at fault and the details, if this reason decides them regardless of the
+    /// Returns the party at fault and the error details, if `reason` decides them regardless of the
     /// status.
     fn by_reason(&self, reason: &Reason) -> Option<(Fault, ErrorDetails)> {
         let final_error = |fault, kind: ErrorKind, message| {
@@ -265,7 +268,7 @@ impl Rejection {
                 "{} (the upstream's limit for a minute or a day)",
                 limit.words()
             )),
-            // To a client a 404 means that there is no such model.
+            // A client reads a 404 as the statement that there is no such model.
             Reason::WrongAddress(wrong) => {
                 let message = wrong.words(&self.words());
                 let (fault, details) = final_error(Fault::Operator, ErrorKind::Api, message);
@@ -292,14 +295,14 @@ impl Rejection {
     /// Returns the upstream's error message, or its status if there is no message.
     pub(crate) fn words(&self) -> String {
         match self.message.as_str() {
-            // Converted to `u64`, because no other 16-bit number is formatted.
+            // The status is formatted as `u64`, because no other 16-bit number is formatted.
             "" => format!("HTTP {} from upstream", u64::from(self.status)),
             message => message.to_owned(),
         }
     }
 
     /// Returns `words`, a message of Anthropic's API, followed by the upstream's message. If the
-    /// upstream's message already contains those words, it is returned alone.
+    /// upstream's message already contains `words`, the upstream's message is returned alone.
     fn behind(&self, words: &str) -> String {
         match self.message.as_str() {
             "" => words.to_owned(),
@@ -377,8 +380,9 @@ impl Rejection {
         })
     }
 
-    /// Returns an error message by which Claude Code repairs its request and retries. It names the
-    /// parts of the client's request, while the upstream's message names parts of Creole's request.
+    /// Returns an error message by which Claude Code repairs its request and retries. The message
+    /// names the parts of the client's request, while the upstream's message names parts of
+    /// Creole's request.
     pub(crate) fn in_clients_words(&self) -> Option<String> {
         let is_known = |reason: &Reason| {
             matches!(
@@ -405,7 +409,7 @@ impl Rejection {
                 Reason::ToolSchema(place) => {
                     format!("tools.{place}.custom.input_schema: {message}")
                 }
-                // After this message, Claude Code sends the conversation again without thinking.
+                // Message after which Claude Code sends the conversation again without thinking.
                 Reason::ReasoningUnread { block } => {
                     format!("{block}: Invalid `signature` in `thinking` block ({message})")
                 }

@@ -40,9 +40,9 @@ pub(super) enum Asker {
     Models(ListFor),
     /// Step that asks a model, at an upstream of the given protocol.
     Model(Protocol, Box<RequestContext>),
-    /// Step that fetches something from a web server.
+    /// Step that fetches an image from a web server.
     Web,
-    /// Step that has the host read a document. The host keeps the time.
+    /// Step that has the host read a document. The host enforces the timeout.
     Document,
 }
 
@@ -51,7 +51,7 @@ pub(super) enum Asker {
 pub(super) struct Ask {
     id: CallId,
     asker: Asker,
-    /// Head of the answer, once received.
+    /// Response head of the auxiliary call, once received.
     head: Option<AskHead>,
     body: Vec<u8>,
 }
@@ -69,12 +69,13 @@ impl Ask {
         self.id
     }
 
-    /// Returns true if the answer becomes the client's response.
+    /// Returns true if the answer to the auxiliary call becomes the client's response.
     pub(super) fn is_of_client(&self) -> bool {
         matches!(self.asker, Asker::Count(..) | Asker::Models(_))
     }
 
-    /// Returns true if the host itself answers the question, and keeps the time.
+    /// Returns true if the host itself does the work of the auxiliary call, such as reading a
+    /// document, and enforces the timeout.
     pub(super) fn is_of_host(&self) -> bool {
         matches!(self.asker, Asker::Document)
     }
@@ -83,12 +84,12 @@ impl Ask {
         self.head.is_some()
     }
 
-    /// Returns the number of bytes of the answer that are kept in memory.
+    /// Returns the number of bytes of the auxiliary call's answer that are kept in memory.
     pub(super) fn held_bytes(&self) -> usize {
         self.body.len()
     }
 
-    /// Returns the maximum number of further answer bytes to read.
+    /// Returns the maximum number of further bytes to read of the auxiliary call's answer.
     fn bytes_left(&self) -> usize {
         let Some(head) = &self.head else { return usize::MAX };
         debug_assert!(self.body.len() <= head.limits.bytes_max, "a piece was not cut at the limit");
@@ -117,7 +118,7 @@ impl Exchange {
             return true;
         }
         if matches!(&ask.asker, Asker::Count(count, ..) if !count.takes(status)) {
-            // The status is the error of a request like any other.
+            // Handle an error status of a token count like the error of any other request.
             if let Some(Ask { asker: Asker::Count(_, protocol, context), .. }) =
                 self.state.take_ask(id)
             {
@@ -134,14 +135,15 @@ impl Exchange {
                 Some(step) => step.limits(status, settings),
                 None => whole(0),
             },
-            // A document has no answer in the form of a response.
+            // A document that the host reads has no HTTP response.
             Asker::Document => return true,
         };
         let location = headers.value("location").map(str::to_owned);
         ask.head = Some(AskHead { status, location, limits });
         let is_list = matches!(ask.asker, Asker::Models(_));
         if !ask.is_of_client() {
-            // The client gets no byte of this answer, and the step's timeout keeps running.
+            // The client gets no byte of the answer to an auxiliary call, and the step's timeout
+            // keeps running.
             if limits.bytes_max == 0 {
                 // The status and headers suffice. An announced body may never come.
                 self.end_ask(id, End::Complete, Cancel::Cut, now);
@@ -154,8 +156,8 @@ impl Exchange {
         if !is_list {
             self.report.upstream_request_id = headers::request_id(headers).map(str::to_owned);
             self.watchdog.head(true, now);
-            // The status decides the result; the body only adds text, so the wait for the body is
-            // short.
+            // The status decides the result of the call; the body only adds text, so the wait for
+            // the body is short.
             self.watchdog.ending(Ending::Sure, now);
         }
         true
@@ -212,7 +214,7 @@ impl Exchange {
             (Asker::Web, Some(AskHead { status, location, .. })) => {
                 Came::Web(WebAnswer { status, location, body, is_whole: end == End::Complete })
             }
-            // The missing part could be the important part.
+            // The part that is missing from the model's answer could change its meaning.
             (Asker::Model(..), _) if end == End::Aborted => Came::Nothing(Nothing::BrokeOff),
             (Asker::Model(protocol, context), Some(head)) => {
                 match self.read_model(protocol, head.status, &body, &context) {
@@ -333,7 +335,7 @@ impl Exchange {
 }
 
 impl Call {
-    /// Builds the call that fetches something from the web. No header of the client is sent.
+    /// Builds the call that fetches a URL from a web server. No header of the client is sent.
     pub(super) fn web(id: CallId, question: WebQuestion) -> Self {
         let WebQuestion { url, may_be_private, accept } = question;
         let headers = [

@@ -46,7 +46,7 @@ pub fn with_version(path: &str) -> Cow<'_, str> {
     }
 }
 
-/// Returns Creole's own path that is meant by a path without a query.
+/// Returns the path of Creole's API that is meant by a client's path, both without a query.
 fn meant(bare: &str) -> Option<String> {
     let single = with_single_slashes(bare);
     let (below, has_prefix) = match without_prefix(&single) {

@@ -105,8 +105,8 @@ impl Exchange {
         }
     }
 
-    /// Builds the call after a refusal. If no changed request can be sent, the client gets the
-    /// upstream's error.
+    /// Builds the call that follows an upstream's refusal. If no changed request can be sent, the
+    /// client gets the upstream's error.
     fn next_call(&mut self, refusal: Refusal, body: &[u8], now: Millis) -> Option<Call> {
         if let Some(request) =
             words::utf8(body).and_then(|text| self.without_refused(&refusal, text))
@@ -154,7 +154,7 @@ impl Exchange {
         Ok(Call { id, to: To::Upstream(upstream), path, headers, body })
     }
 
-    /// Begins the round of a call whose time already runs.
+    /// Begins the round of an upstream call whose timeout is already running.
     pub(super) fn begin_round(
         &mut self,
         id: CallId,
@@ -200,7 +200,7 @@ impl Exchange {
             return None;
         };
         let (path, upstream) = (self.upstream_path(upstream), upstream.name.clone());
-        // The request has no content.
+        // A request for a list of models has no body.
         headers.retain(|(name, _)| name != "content-type");
         self.report.upstream.clone_from(&upstream);
         let id = self.state.open_call();

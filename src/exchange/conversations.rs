@@ -7,18 +7,20 @@ use crate::Millis;
 use crate::error::Rejection;
 use crate::protocols::Refused;
 
-/// Time for which a change is applied to a conversation, in ms. Afterwards another server may
-/// answer at the same address.
+/// Time for which a change of the request, asked for by an upstream, is applied to a conversation,
+/// in ms. Afterwards another server may answer at the same address.
 const REMEMBERED_MS: Millis = 10 * 60_000;
 
-/// Time for which a change is applied that concerns one image or the current load, in ms.
+/// Time for which a change of the request that concerns one image or the current load is applied to
+/// a conversation, in ms.
 const BRIEFLY_MS: Millis = 60_000;
 
 /// Maximum number of conversations; beyond this number, the client with the largest number of
 /// conversations loses its oldest conversation.
 const CONVERSATIONS_MAX: usize = 256;
 
-/// Maximum number of changes of a conversation; beyond this number, the oldest change is forgotten.
+/// Maximum number of changes remembered for a conversation; beyond this number, the oldest change
+/// is forgotten.
 const CHANGES_MAX: usize = 16;
 
 /// Maximum number of refusals of a conversation after which the client is told to retry.
@@ -55,20 +57,21 @@ pub(super) struct Conversations(Vec<Conversation>);
 struct Conversation {
     id: ConversationId,
     changes: Vec<KnownChange>,
-    /// Refusal for which the conversation's next request chooses the change.
+    /// Upstream's refusal for which the conversation's next request chooses a change of the
+    /// request.
     pending: Option<Box<Rejection>>,
     /// Refusals after which the client was asked to send the conversation again.
     asked: Vec<AskedUpstream>,
     until: Millis,
 }
 
-/// Change that was made in a conversation, and whether the change helped.
+/// Change of the request that was made in a conversation, and whether the change helped.
 #[derive(Clone, Debug)]
 pub(super) struct KnownChange {
     pub(super) change: Refused,
-    /// Hash of the error text that asked for the change.
+    /// Hash of the upstream's error text that asked for the change of the request.
     pub(super) words: u64,
-    /// True if a request with this change was refused with the same error text.
+    /// True if a request with the change was refused with the same error text.
     pub(super) is_useless: bool,
     until: Millis,
 }
@@ -92,8 +95,8 @@ impl Conversations {
         self.0.is_empty()
     }
 
-    /// Returns the changes of a conversation, and removes the refusal that waits for the
-    /// conversation's next request.
+    /// Returns the changes remembered for a conversation, and removes the refusal that waits for
+    /// the conversation's next request.
     pub(super) fn of(
         &mut self,
         id: ConversationId,
@@ -210,7 +213,7 @@ pub(super) fn words_of(rejection: &Rejection) -> u64 {
     let mut hasher = DefaultHasher::new();
     let has_digit = |text: &str| text.bytes().any(|byte| byte.is_ascii_digit());
     for word in rejection.message.split_ascii_whitespace() {
-        // Paths are like `tools.0.name` or `messages[3].content`.
+        // Parameter paths in error texts are like `tools.0.name` or `messages[3].content`.
         let is_path = word.contains(['.', '[']);
         match has_digit(word) {
             true if is_path => word

@@ -14,7 +14,7 @@ pub(super) struct Count {
     /// Estimated number of tokens in the parts of the request that are not sent to the upstream's
     /// tokenizer.
     pub(super) beside: u64,
-    /// True if older versions of the server reject the count request.
+    /// True if older versions of the upstream's server reject a request for a token count.
     pub(super) may_be_older: bool,
 }
 
@@ -47,8 +47,8 @@ impl Count {
     }
 }
 
-/// Returns the body if its status is a success. Truncated bodies need no check, because they are
-/// not valid JSON.
+/// Returns the tokenizer's response body if the status is a success. Truncated bodies need no
+/// check, because they are not valid JSON.
 pub(super) fn readable(status: u16, body: &[u8]) -> Option<&[u8]> {
     (200..300).contains(&status).then_some(body)
 }

@@ -48,7 +48,7 @@ impl Exchange {
             return Ok(());
         }
         self.report.failed_by = Some(Cause::Unauthorized);
-        // The messages are those of Anthropic's API.
+        // The error messages are those of Anthropic's API.
         Err(headers::unauthorized(match headers::sent_credentials(headers).next() {
             Some(_) => "invalid x-api-key",
             None => "x-api-key header is required",

@@ -77,7 +77,8 @@ pub(super) struct FoundChange {
     /// Scope of later requests to which the refusal also applies, if the error is not about this
     /// request alone.
     pub(super) scope: Option<RefusalScope>,
-    /// Evidence for the change, if the error's text is not a known one.
+    /// Evidence for the change of the request, if the text of the upstream's error is not a known
+    /// one.
     pub(super) evidence: Option<Evidence>,
 }
 
@@ -245,7 +246,8 @@ impl Exchange {
         Some(ConversationId::new(secret, &client, &[name, &context.model, &named]))
     }
 
-    /// Remembers the conversation's changes after a request with these changes was answered.
+    /// Remembers the changes of the request for its conversation, after a request with these
+    /// changes was answered.
     pub(super) fn remember_help(&self, now: Millis) {
         let is_answered = self.report.upstream_status.is_some_and(|status| status < 300);
         if let (Some(refusals), Some(id), true) = (&self.refusals, self.conversation, is_answered) {
@@ -270,7 +272,8 @@ impl Exchange {
     }
 
     /// Keeps an upstream's error until the client sends the conversation again. Returns false if
-    /// keeping the error would be useless.
+    /// the conversation is unknown, or if its client was asked before for the same error text, or
+    /// too often.
     pub(super) fn ask_client(&self, rejection: &Rejection, by_name: bool) -> bool {
         let (Some(refusals), Some(id)) = (&self.refusals, self.conversation) else { return false };
         let mut kept = rejection.clone();
@@ -297,7 +300,7 @@ impl Exchange {
             ) => false,
             // Refusal that may concern the contents of one conversation.
             (Reason::ReasoningUnread { .. }, _) => false,
-            // Refusals of one effort, or because of the token rate of this minute.
+            // Refusals of one reasoning effort, or because of the token rate of this minute.
             (Reason::Effort { taken, names_value: true }, _) if taken.is_empty() => false,
             (Reason::RateTooLow(_), _) => false,
             // Prompts of further clients have different lengths.

@@ -139,7 +139,7 @@ pub struct Exchange {
     refused: Vec<Refused>,
     /// First upstream error with unknown text after which the upstream was called again.
     first_refusal: Option<Error>,
-    /// Number of changes whose only evidence was a name in the upstream's error.
+    /// Number of retries with a change whose only evidence was a name in the upstream's error.
     named: u32,
     /// Steps before the upstream calls and after the answer.
     steps: Steps,
@@ -227,7 +227,7 @@ impl Exchange {
         warnings
     }
 
-    /// Returns the answer while the answer is translated.
+    /// Returns the upstream's answer while the answer is being translated for the client.
     fn answer(&self) -> Option<&Answer> {
         self.state.round()?.answer()
     }

@@ -98,12 +98,12 @@ impl Output {
 }
 
 impl Exchange {
-    /// Makes the head of an event stream.
+    /// Makes the response head of an event stream.
     pub(super) fn begin_stream(&mut self) {
         self.begin_events(Body::Events);
     }
 
-    /// Makes the head of a stream that begins with comments and may continue with events.
+    /// Makes the response head of a stream that begins with comments and may continue with events.
     pub(super) fn begin_comments(&mut self) {
         self.begin_events(Body::Comments);
     }
@@ -127,7 +127,7 @@ impl Exchange {
         }
     }
 
-    /// Makes the head of a message that is sent as one JSON text.
+    /// Makes the response head of a message that is sent as one JSON text.
     pub(super) fn begin_message(&mut self, upstream_id: Option<String>) {
         let mut head = self.make_head(200, Body::Json);
         if let Some(id) = upstream_id.filter(|id| headers::is_value(id)) {
@@ -136,7 +136,7 @@ impl Exchange {
         self.output.head = HeadState::Due(head, Body::Json);
     }
 
-    /// Makes the head of a JSON body that is not a message.
+    /// Makes the response head of a JSON body that is not a message.
     pub(super) fn begin_json(&mut self) {
         let head = self.make_head(200, Body::Json);
         self.output.head = HeadState::Due(head, Body::Json);
@@ -190,7 +190,7 @@ impl Exchange {
             head.headers.append(upstream);
         }
         if body != Body::Comments {
-            // The upstream cannot be called again.
+            // Drop the client's body, because the upstream cannot be called again.
             self.client.body = Vec::new();
         }
         head
@@ -341,7 +341,7 @@ impl Exchange {
         self.count_bytes(self.output.body.len().saturating_sub(before));
     }
 
-    /// Adds to the number of response bytes in the report, which is logged.
+    /// Adds `bytes` to the number of response bytes in the report, which is logged.
     pub(super) fn count_bytes(&mut self, bytes: usize) {
         self.report.response_bytes = self.report.response_bytes.saturating_add(bytes);
     }

@@ -29,8 +29,8 @@ impl Exchange {
         let is_whole = round.answer().is_some_and(|answer| !answer.is_stream());
         self.watchdog.head(!is_whole, now);
         if round.answer().is_none() {
-            // The status decides the result; the body only adds text, so the wait for the body is
-            // short.
+            // An error status decides the result of the call; the body only adds text, so the wait
+            // for the body is short.
             self.watchdog.ending(Ending::Sure, now);
         }
         if !self.may_call_again() {
@@ -128,13 +128,13 @@ impl Exchange {
             self.report.failed_by.get_or_insert(cause);
         }
         self.settle(result, before, now);
-        // Has no effect if an error has already ended the exchange.
+        // The call has no effect if an error has already ended the exchange.
         self.end_answer(now);
     }
 
-    /// Returns the result for the client, or `None` if the upstream is called again with a change
-    /// that its error asks for. Such an error may follow even a status 200: routers send their
-    /// status before they call the server behind them.
+    /// Returns the result of a call for the client, or `None` if the upstream is called again with
+    /// a change that its error asks for. Such an error may follow even a status 200: routers send
+    /// their status before they call the server behind them.
     fn conclude(&mut self, result: Result<(), Error>) -> Option<Result<(), Error>> {
         let Err(mut error) = result else { return Some(Ok(())) };
         let Some(round) = self.state.take_round() else { return Some(Err(error)) };
@@ -147,8 +147,8 @@ impl Exchange {
         };
         match taken {
             Ok(refusal) => {
-                // The retry may turn out to be impossible, and then the error is reported with this
-                // data.
+                // The retry may turn out to be impossible, and then the error is reported with the
+                // data of this answer.
                 if let Some(answer) = round.answer() {
                     self.report.answer = answer.report().clone();
                     self.report.warnings.merge(answer.warnings());
@@ -195,7 +195,7 @@ impl Exchange {
         }
         let status = self.report.upstream_status;
         if failure == Failure::Undecodable && status.is_some_and(|status| status >= 400) {
-            // The status is more informative than the failure.
+            // The error status of the upstream's response is more informative than the failure.
             self.handle_call_end(id, End::Complete, now);
             if self.state.is_due() {
                 return;

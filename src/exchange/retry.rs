@@ -43,7 +43,8 @@ pub(super) struct Refusal {
     /// Scope of later requests that the upstream would also refuse, if known.
     scope: Option<RefusalScope>,
     /// Hash of the error's text, if the change is worth remembering for the conversation. `None`
-    /// for known texts, which concern one image, one effort or the credit of this moment.
+    /// for known texts, which concern one image, one reasoning effort or the current account
+    /// balance.
     words: Option<u64>,
 }
 

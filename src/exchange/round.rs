@@ -193,7 +193,8 @@ impl Round {
             }
         };
         self.progress = if !has_plain_body(headers) {
-            // The request asked for `identity`. The body cannot be read; the status can.
+            // The request accepted only the encoding `identity`. The compressed body cannot be
+            // read; the status can.
             warnings.add("upstream_encoding");
             let status = if status < 400 { 502 } else { status };
             let message = ENCODING_UNREADABLE;
@@ -277,8 +278,8 @@ impl Round {
         Ok(())
     }
 
-    /// Handles the end of the upstream's body. Returns the result and, for a failed answer, the
-    /// cause of the failure.
+    /// Handles the end of the upstream's body. Returns the result of the call and, for a failed
+    /// answer, the cause of the failure.
     pub(super) fn handle_end(
         &mut self,
         end: End,

@@ -81,7 +81,7 @@ pub struct CallId(pub u32);
 /// read.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Call {
-    /// Id with which the host passes the results of the call to the exchange.
+    /// Id of the call, with which the host passes the call's results to the exchange.
     pub id: CallId,
     /// Recipient of the call.
     pub to: To,
@@ -222,7 +222,7 @@ impl Failure {
         )
     }
 
-    /// Returns the cause for the report and the error for the client.
+    /// Returns the failure's cause for the report, and the error for the client.
     pub(super) fn into_error(self) -> (Cause, Error) {
         match self {
             Self::RequestTooLarge => (Cause::RequestTooLarge, request_too_large()),

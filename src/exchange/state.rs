@@ -13,7 +13,7 @@ pub(super) struct State {
     open: Vec<CallId>,
     /// Calls whose answers the exchange does not read any more, until the host polls them.
     cancelled: Vec<(CallId, Cancel)>,
-    /// Number of calls made.
+    /// Number of calls that the exchange has opened.
     calls: u32,
 }
 
@@ -26,7 +26,8 @@ enum Phase {
     Due(Option<Box<Refusal>>),
     /// Phase: a step, a count or a list of models has open questions, or (`is_due`) a step's next
     /// question may be due, or the first upstream call after the last step. The client receives
-    /// nothing of the answer meanwhile; after the answer, it has everything but the answer's end.
+    /// nothing of the answer meanwhile; during a step after the answer, the client has everything
+    /// but the answer's end.
     Asking { asks: Vec<Ask>, is_due: bool },
     /// Phase: the upstream was called. The client has received the answer as far as translated.
     Called(Round),
@@ -131,7 +132,7 @@ impl State {
         self.cancel_calls();
     }
 
-    /// Takes the call that is due out of the phase.
+    /// Removes the call that is due from the phase, and returns the call.
     pub(super) fn take_due(&mut self) -> Option<DueCall> {
         if let Phase::Asking { is_due, .. } = &mut self.phase {
             return std::mem::take(is_due).then_some(DueCall::Ask);
@@ -179,7 +180,7 @@ impl State {
         }
     }
 
-    /// Returns the round of a call.
+    /// Returns the round whose upstream call has this id.
     pub(super) fn round_of(&mut self, id: CallId) -> Option<&mut Round> {
         self.round_mut().filter(|round| round.id() == id)
     }

@@ -33,9 +33,9 @@ const BEFORE: &[StepRow] = &[
 /// Function that begins the step after an answer.
 const BEHIND: BeginBehind = verdicts::begin;
 
-/// Row in the table of steps.
+/// Row in the table of steps before the upstream call.
 pub(super) struct StepRow {
-    /// Function that begins the step, if the request needs the step. The function costs next to
+    /// Function that begins a step, if the request needs the step. The function costs next to
     /// nothing where the configuration does not use the step.
     pub(super) begin: fn(&See<'_>, &mut Report) -> Option<Box<dyn Step>>,
     /// True if the step also runs before a count of tokens.
@@ -178,7 +178,7 @@ impl Exchange {
         let route = see.text().and_then(|text| see.route(text)).map(|(upstream, _)| upstream);
         // Do not spend tokens on a request that its upstream would get without a credential.
         if let Err(error) = route.map_or(Ok(()), |upstream| self.check_credential(upstream)) {
-            // Counts are made without a credential, too.
+            // Token counts are made without a credential, too.
             return if self.client.path == Path::CountTokens { Ok(()) } else { Err(error) };
         }
         self.steps.current = Some(self.run(step, false, now));
@@ -235,13 +235,13 @@ impl Exchange {
         }
     }
 
-    /// Passes the result of the step's question to the step.
+    /// Passes the answer to a question of the running step to the step.
     pub(super) fn handle_came(&mut self, came: Came, now: Millis) {
         self.take_came(came);
         self.go_on(now);
     }
 
-    /// Passes a failure of the step's call to the step.
+    /// Passes the failure of a call of the running step to the step.
     pub(super) fn handle_step_failure(&mut self, failure: &Failure, now: Millis) {
         let why = match failure {
             Failure::Timeout => Nothing::TimedOut,
@@ -271,8 +271,9 @@ impl Exchange {
         self.go_on(now);
     }
 
-    /// Makes the next question of the step due. A step after the answer that has no question ends
-    /// at once: a host that never polls for another call must not keep the client waiting.
+    /// Makes the next question of the running step due. A step after the answer that has no
+    /// question ends at once: a host that never polls for another call must not keep the client
+    /// waiting.
     fn go_on(&mut self, now: Millis) {
         self.state.make_ask_due();
         if let Some(running) = self.steps.current.as_ref().filter(|running| running.is_behind) {
@@ -338,7 +339,8 @@ impl Exchange {
     }
 }
 
-/// Returns the bytes of a document, whose base64 data is a JSON string at this place in the body.
+/// Returns the bytes of a document, whose base64 data is a JSON string at the range `data` in the
+/// body.
 fn document_at(body: &[u8], data: Range<usize>) -> Vec<u8> {
     let data = words::utf8(body).and_then(|body| body.get(data)).and_then(json::string);
     data.and_then(|data| base64::decode(&data.decode())).unwrap_or_default()

@@ -76,7 +76,7 @@ impl Unreachable {
         matches!(self, Self::NotHttp | Self::NotTls | Self::OtherName | Self::NotAllowed)
     }
 
-    /// Returns the reason as the text for the client.
+    /// Returns the reason why the upstream could not be reached, as a text for the client.
     #[must_use]
     pub fn words(&self) -> &str {
         match self {

@@ -62,14 +62,14 @@ pub(crate) struct Watchdog {
     progress: u64,
     progress_at: Millis,
     /// Time since which the answer may be complete: the upstream sent a stop reason or closed its
-    /// JSON, the text was cut, or the status suffices.
+    /// JSON, the text was cut at a stop sequence, or the error status suffices.
     complete_at: Option<Millis>,
     /// Wait after `complete_at` or later content until the answer is ended, in milliseconds.
     patience_ms: u64,
     sent_at: Millis,
     /// True if the host can write while the upstream is silent.
     writes: bool,
-    /// Time at which the text was cut at a stop sequence.
+    /// Time at which the answer's text was cut at a stop sequence.
     cut_at: Option<Millis>,
 }
 
@@ -158,8 +158,8 @@ impl Watchdog {
         self.complete_at.get_or_insert(now);
     }
 
-    /// Returns true if the text was cut at a stop sequence, and the wait for the upstream's counts
-    /// is over.
+    /// Returns true if the answer's text was cut at a stop sequence, and the wait for the
+    /// upstream's token counts is over.
     #[must_use]
     pub(crate) fn is_cut_over(&self, now: Millis) -> bool {
         self.cut_at.is_some_and(|at| now >= at.saturating_add(CUT_MS))

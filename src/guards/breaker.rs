@@ -35,9 +35,9 @@ use crate::text::names::{NameSet, Names};
 /// Reason for stopping a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Why {
-    /// Calls of the tool fail repeatedly.
+    /// Reason: calls of the tool fail repeatedly.
     Failing,
-    /// Calls with the same input give the same result repeatedly.
+    /// Reason: calls of the tool with the same input give the same result repeatedly.
     Repeating,
 }
 
@@ -90,18 +90,18 @@ impl fmt::Display for Stuck<'_> {
 /// Position of a tool result that gets a note for the model, and the reason for the note.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NotePosition<'a> {
-    /// Index of the turn that holds the result.
+    /// Index of the turn that holds the tool result.
     pub turn: usize,
-    /// Index of the result among the results of its turn.
+    /// Index of the tool result among the results of its turn.
     pub result: usize,
-    /// State of the tool after this result.
+    /// State of the stuck tool after the result that gets the note.
     pub stuck: Stuck<'a>,
 }
 
 /// Findings of the circuit breaker in a history.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct BreakerFindings<'a> {
-    /// Notes for tool results, from the failure number `failures_max` on.
+    /// Notes for tool results, one for each failure or repetition once `failures_max` is reached.
     pub notes: Vec<NotePosition<'a>>,
     /// Tools that are stuck at the end of the history and reach `failures_max`.
     pub stuck: Vec<Stuck<'a>>,
@@ -130,7 +130,7 @@ impl TurnCount {
     }
 }
 
-/// Failures of one tool since the last reset.
+/// Failures of one tool since the counts were last 0.
 #[derive(Default)]
 struct Failures {
     all: TurnCount,
@@ -145,12 +145,12 @@ struct Failures {
 struct Pair<'t, 'a> {
     call: &'t ToolUse<'a>,
     result: &'t ToolResult<'a>,
-    /// Index of the result in its turn.
+    /// Index of the tool result among the results of its turn.
     at: usize,
     failed: bool,
     /// True if the tool call waited for a process or a person, with or without success.
     waited: bool,
-    /// Hash of the call and its result; `None` if the call failed.
+    /// Hash of the tool call and its result; `None` if the call failed.
     succeeded_as: Option<String>,
 }
 
@@ -171,7 +171,7 @@ enum Start {
     /// Index of the turn after a person's message or news of a task. No earlier call counts as
     /// known.
     News(usize),
-    /// Index of the turn with the last success that was new.
+    /// Index of the turn with the last successful call whose result was new.
     New(usize),
 }
 
@@ -229,7 +229,7 @@ impl<'t, 'a> BreakerCounts<'t, 'a> {
         times
     }
 
-    /// Returns the tools that reach the limit `most`.
+    /// Returns the tools that reach the limit `most` of failures or repetitions.
     fn stuck(self, most: u32) -> Vec<Stuck<'a>> {
         let mut stuck = Vec::new();
         for (tool, Failures { all, news, is_complete, .. }) in self.failing.into_values() {

@@ -36,7 +36,7 @@ pub(crate) const SKILL: &str = "Launching skill: ";
 pub(crate) const SPOKE: &str = "The user sent a new message while you were working:";
 
 /// Beginning of a text in which Claude Code reports the end of a background task, if the text does
-/// not begin with the element.
+/// not begin with the XML element of the report.
 pub(crate) const NOTIFIED: &str = "[SYSTEM NOTIFICATION - NOT USER INPUT]";
 
 pub(crate) const REMINDER: &str = "system-reminder";
@@ -62,7 +62,7 @@ const REFUSALS: [&str; 4] = [
     "The user wants to clarify these questions.",
 ];
 
-/// Returns true if a result says that a person refused the call.
+/// Returns true if a tool result says that a person refused the call.
 pub(crate) fn is_refused(result: &ToolResult<'_>) -> bool {
     let Some(Block::Text(text)) = result.content.first().filter(|_| result.is_error) else {
         return false;
@@ -74,7 +74,7 @@ pub(crate) fn is_refused(result: &ToolResult<'_>) -> bool {
 /// turn failed.
 const CANCELLED: [&str; 2] = ["Sibling tool call errored", "Cancelled: parallel tool call "];
 
-/// Returns true if a result says that the call was not run.
+/// Returns true if a tool result says that the call was not run.
 pub(crate) fn is_cancelled(result: &ToolResult<'_>) -> bool {
     let Some(Block::Text(text)) = result.content.first().filter(|_| result.is_error) else {
         return false;

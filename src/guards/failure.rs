@@ -9,7 +9,8 @@
 //! | empty, a short text that complains, or `{"detail": …}` (FastAPI), to an input without a required field | yes |
 //! | anything else | no |
 //!
-//! A person who refuses a call resets all counts before this decision matters (`person`).
+//! A person who refuses a call resets all counts, whether or not the call counts as failed
+//! (`person`).
 //!
 //! A record that contains an error is not a failure: `{"id": 5, "status": "failed", "log": "…"}`
 //! may be the requested data. JSON counts as an error only if the whole value describes an error.
@@ -255,7 +256,7 @@ fn is_error_object(reader: &mut Reader<'_>) -> Option<bool> {
             "iserror" | "is_error" => value == "true",
             "success" | "ok" => value == "false",
             "status" => matches!(value, "\"error\"" | "\"failed\"" | "\"failure\""),
-            // Notion and vLLM send this member.
+            // Notion and vLLM send `"object": "error"`.
             "object" => value == "\"error\"",
             _ => false,
         };

@@ -43,9 +43,9 @@ pub(crate) struct Guarded {
 /// Note for the model that is added to a tool result.
 #[derive(Debug)]
 pub(crate) struct Note {
-    /// Index of the turn that holds the result.
+    /// Index of the turn that holds the tool result.
     pub(crate) turn: usize,
-    /// Index of the result among the results of the turn.
+    /// Index of the tool result among the results of its turn.
     pub(crate) result: usize,
     /// Text of the note, as a quoted JSON string.
     pub(crate) text: String,
@@ -136,7 +136,8 @@ impl Guarded {
 
     /// Writes the notes for tool results.
     fn write_notes(&mut self, notes: &[breaker::NotePosition<'_>], tools: &ToolSet<'_>) {
-        // The list is made once for each tool, because there can be as many notes as results.
+        // The list of required members is made once for each tool, because there can be as many
+        // notes as results.
         let mut known: Names<'_, String> = Names::default();
         for note in notes {
             let name = &*note.stuck.name;
@@ -235,7 +236,8 @@ pub(crate) fn annotate<'n>(turns: &mut [Turn<'n>], notes: &'n [Note]) {
     }
 }
 
-/// Replaces the calls that an upstream's error names by text, or all calls if the error names none.
+/// Replaces tool calls by text: the calls that an upstream's error names, or all calls if the error
+/// names none.
 pub(crate) fn without_refused<'a>(
     turns: Vec<Turn<'a>>,
     tools: &ToolSet<'_>,

@@ -33,7 +33,7 @@ use crate::model::turn::{Turn, User, UserPart, calls};
 use crate::model::{Block, ToolResult};
 use crate::text::words::{self, is_name_byte};
 
-/// Maximum number of items beside earlier results that a text is compared with.
+/// Maximum number of parts of a turn, beside earlier tool results, that a text is compared with.
 const COMPARED_MAX: usize = 16;
 
 /// Minimum length of a repeated text that is attributed to the client, in bytes. A person repeats
@@ -82,8 +82,9 @@ fn after(turns: &[Turn<'_>], least: Voice) -> usize {
     rest.len()
 }
 
-/// Returns true if an item beside tool results is certainly the client's own: a system message, or
-/// a known text of Claude Code and Cline. Elements of other names may wrap a person's text.
+/// Returns true if a part of a user's turn, beside tool results, is certainly the client's own: a
+/// system message, or a known text of Claude Code and Cline. Elements of other names may wrap a
+/// person's text.
 #[must_use]
 pub(crate) fn is_of_client(item: &UserPart<'_>) -> bool {
     match item {
@@ -144,7 +145,7 @@ struct LastResults {
 }
 
 impl LastResults {
-    /// Returns the items beside the last tool results of these turns.
+    /// Returns the parts of a user's turn beside the last tool results in `turns`.
     fn beside<'t, 'a>(&self, turns: &'t [Turn<'a>]) -> &'t [UserPart<'a>] {
         let beside = |turn: &'t Turn<'a>| match turn {
             Turn::User(user) if !user.results.is_empty() => Some(user.items.as_slice()),
@@ -184,7 +185,7 @@ fn of_system(texts: &[Str<'_>]) -> Voice {
     texts.iter().map(of_text).max().unwrap_or(Voice::Client)
 }
 
-/// Returns true if the result is that of a skill call.
+/// Returns true if a tool result is that of a skill call.
 fn is_skill(result: &ToolResult<'_>) -> bool {
     matches!(result.content.first(), Some(Block::Text(text)) if text.text.raw().starts_with(SKILL))
 }
@@ -197,8 +198,8 @@ fn of_text(text: Str<'_>, beside_results: bool) -> Option<Voice> {
     if !raw.starts_with(['<', '\\', '[', 'B', 'O', 'S', 'T', 'Y']) {
         return text.is_blank().then_some(Voice::Client);
     }
-    // Nearly every text of a client consists of elements without decoding, including escaped line
-    // ends.
+    // Fast path: nearly every text of a client consists of elements, which the raw JSON string
+    // already shows. Its escaped line ends count as white space.
     let names = (!beside_results).then_some(BY_CLIENT.as_slice());
     if let Some(voice) = of_elements(raw, names, json::trim_start_raw) {
         return Some(voice);

@@ -34,14 +34,14 @@ struct ComparedInput<'a> {
     id: Str<'a>,
     /// True if the call's tool runs shell commands.
     is_shell: bool,
-    /// True if the call's tool runs shell commands and the input has a `command`.
+    /// True if the call's tool runs shell commands and the call's input has a `command`.
     has_command: bool,
-    /// True if the input has a member of [`RISKS`].
+    /// True if the call's input has a member of [`RISKS`].
     has_risk: bool,
 }
 
 impl ComparedInput<'_> {
-    /// Returns true if the member is only a comment on the call.
+    /// Returns true if the input member `key` is only a comment on the call.
     fn only_describes_call(self, key: Str<'_>) -> bool {
         let is_one_of = |keys: &[&str]| keys.iter().any(|known| key == *known);
         is_one_of(&OF_CALLS)
@@ -85,7 +85,7 @@ impl<'t, 'a> KnownCall<'t, 'a> {
     }
 }
 
-/// Returns the hash of an input, without comments and without the call's id.
+/// Returns the hash of a call's input, without comments and without the call's id.
 fn input_value(reader: &mut Reader<'_>, input: ComparedInput<'_>) -> Result<u64, Error> {
     if reader.kind()? != ValueKind::Object {
         return hash::value(reader);
@@ -249,7 +249,7 @@ fn of_block(block: &Block<'_>) -> u64 {
 
 /// Returns true if two texts are equal. Clients escape a text in the same way each time, so two
 /// different texts differ at the first different byte, unless that byte is in an escape. The
-/// shortcut matters because results are long and full of escapes.
+/// shortcut saves time, because results are long and full of escapes.
 fn same_text(left: Str<'_>, right: Str<'_>) -> bool {
     const STEP: usize = 32;
     let (one, other) = (left.raw().as_bytes(), right.raw().as_bytes());

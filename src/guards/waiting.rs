@@ -61,14 +61,14 @@ fn says_how_long(behind: &str) -> bool {
     is_apart && is_own && (is_number || time.starts_with('$') || time.starts_with("infinity"))
 }
 
-/// Returns true if `text` has the word, in lower case or capitalized: as in `wait_for`,
+/// Returns true if `text` contains `word`, in lower case or capitalized: as in `wait_for`,
 /// `browserWait` and `Start-Sleep`, but not in `await` or `sleeper`.
 fn has_word(text: &str, word: [&str; 2]) -> bool {
     has_word_before(text, word, |_| true)
 }
 
-/// Returns true if `text` has the word, in lower case or capitalized, and `fits` holds for the text
-/// after the word.
+/// Returns true if `text` contains a word, given in lower case and capitalized, and `fits` holds
+/// for the text after the word.
 fn has_word_before(text: &str, [small, capital]: [&str; 2], fits: fn(&str) -> bool) -> bool {
     let ends = |at: usize| {
         let behind = text.get(at.saturating_add(small.len())..).unwrap_or_default();

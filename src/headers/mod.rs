@@ -15,8 +15,8 @@ use crate::text::words;
 /// Name (in lower case) and value of a header.
 pub type Header = (String, String);
 
-/// Maximum length of a value that is passed on, in bytes. Common servers accept lines of this
-/// length.
+/// Maximum length of a header's value that is passed on, in bytes. Common servers accept lines of
+/// this length.
 const VALUE_BYTES_MAX: usize = 8 << 10;
 
 /// Maximum number of values of one header: `tracestate` and `baggage` may come in several lines.
@@ -137,8 +137,8 @@ pub(crate) fn trace_id(traceparent: &str) -> Option<String> {
     (id.len() == 32 && id.bytes().all(hex)).then(|| id.to_owned())
 }
 
-/// Returns the headers for the upstream, except `host` and `content-length`. `client` may be the
-/// result of [`kept`].
+/// Returns the headers for the upstream, except `host` and `content-length`. `client` may hold only
+/// the headers that [`kept`] returns.
 ///
 /// # Errors
 ///
@@ -243,7 +243,7 @@ fn with_credentials(
     headers
 }
 
-/// Returns the value of [`HOPS`] for the upstream's request.
+/// Returns the value of the header [`HOPS`] for the upstream's request.
 #[must_use]
 pub(crate) fn next_hop(client: &[Header]) -> String {
     hops(client).saturating_add(1).to_string()
@@ -282,7 +282,7 @@ fn authorization(client: &[Header], key: &Key) -> Result<Option<String>, Error> 
     Err(wrong.unwrap_or_else(|| unauthorized("x-api-key header is required")))
 }
 
-/// Returns a trimmed credential. An unusable credential is an error, with the value `None` if it is
+/// Returns a trimmed credential. An unusable credential is an error: `None` if the credential is
 /// just empty.
 fn credential<'v>(name: &str, value: &'v str) -> Result<&'v str, Option<Error>> {
     let value = value.trim();
@@ -366,7 +366,7 @@ pub fn to_client(upstream: &[Header], now: Millis) -> Vec<Header> {
     headers
 }
 
-/// Returns a trimmed value if the value may be passed on.
+/// Returns the trimmed value of a header, if the value may be passed on.
 fn usable(value: &str) -> Option<&str> {
     Some(value.trim()).filter(|value| is_value(value))
 }

@@ -68,8 +68,8 @@ pub(crate) fn duration(text: &str) -> Option<u64> {
     while !rest.is_empty() {
         let (number, after) = split_where(rest, |c| !c.is_ascii_digit() && c != '.');
         let (unit, after) = split_where(after, |c| c.is_ascii_digit() || c == '.' || c == ' ');
-        // Factors are in microseconds. Go, the origin of this notation, writes ns only below one
-        // microsecond.
+        // Factors from the unit to microseconds. Go, the origin of this notation, writes ns only
+        // below one microsecond.
         let micros: u64 = match unit {
             "ns" => 0,
             "us" | "µs" | "μs" => 1,

@@ -23,8 +23,8 @@ pub(crate) fn refusable(request: &Request<'_>, takes_images: bool, takes_files: 
     }
 }
 
-/// Returns true if the user's last message has a new block of this kind, added by the user. A
-/// message with tool results has no new blocks: clients add images that came out of tools.
+/// Returns true if the user's last message has a new block for which `is_it` holds. A message with
+/// tool results has no new blocks: clients add images that came out of tools.
 fn has_new(request: &Request<'_>, is_it: fn(&Block<'_>) -> bool) -> bool {
     let last = request.messages.iter().rfind(|message| message.role == Role::User);
     last.is_some_and(|message| {

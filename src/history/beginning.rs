@@ -21,8 +21,8 @@ pub(crate) fn put_before(turns: &mut Vec<Turn<'_>>) {
     insert(turns, UserPart::Block(Block::Text(text)));
 }
 
-/// Inserts a part at the beginning of the user's first turn, or as a turn of its own if the
-/// assistant speaks first.
+/// Inserts a part of a user's turn at the beginning of the user's first turn, or as a turn of its
+/// own if the assistant speaks first.
 pub(crate) fn put_before_first_user<'a>(turns: &mut Vec<Turn<'a>>, item: UserPart<'a>) {
     match turns.first_mut() {
         Some(Turn::User(user)) => user.items.insert(0, item),

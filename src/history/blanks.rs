@@ -3,8 +3,8 @@
 use crate::model::Block;
 use crate::model::turn::{Turn, User, UserPart};
 
-/// Drops empty texts, and blank texts beside other blocks. A blank text between two texts of the
-/// assistant stays, because the texts are joined without a gap.
+/// Drops a turn's empty texts, and blank texts beside other blocks. A blank text between two texts
+/// of the assistant stays, because the texts are joined without a gap.
 pub(super) fn drop_blanks(turn: &mut Turn<'_>) {
     match turn {
         Turn::User(User { results, items }) => {

@@ -16,8 +16,8 @@ use crate::model::{Block, Image, ImageSource, image_type};
 pub(crate) struct ImagePlace {
     pub(crate) range: Range<usize>,
     kind: Kind,
-    /// True if the range is in a tool result that reports an error, where the Messages API allows
-    /// only texts.
+    /// True if the byte range is in a tool result that reports an error, where the Messages API
+    /// allows only texts.
     pub(crate) is_in_error: bool,
 }
 
@@ -31,7 +31,7 @@ enum Kind {
     Content,
 }
 
-/// Element that contains a block.
+/// Element of a request that contains a block: a message, a tool result or a document.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Parent {
     Message,
@@ -113,12 +113,12 @@ impl Looking<'_> {
 pub(crate) type WriteImage<'f> = dyn FnMut(&mut Writer<'_>, &Image<'_>, Option<&str>) + 'f;
 
 impl ImagePlace {
-    /// Returns true if this position is a text that may contain images.
+    /// Returns true if the byte range is a text that may contain images.
     pub(crate) fn is_text(&self) -> bool {
         self.kind != Kind::Image
     }
 
-    /// Calls `give` with each image at this position.
+    /// Calls `give` with each image in the byte range.
     pub(crate) fn images(&self, body: &str, mut give: impl FnMut(&Image<'_>)) {
         self.read(body, |blocks, _| {
             for block in blocks {
@@ -129,7 +129,7 @@ impl ImagePlace {
         });
     }
 
-    /// Returns the JSON that replaces this position, with the output of `write` for each image.
+    /// Returns the JSON that replaces the byte range, with the output of `write` for each image.
     pub(crate) fn rewritten(&self, body: &str, write: &mut WriteImage<'_>) -> Option<String> {
         self.read(body, |blocks, mark| {
             let array = json::written(|json| {
@@ -151,7 +151,7 @@ impl ImagePlace {
             });
             match self.kind {
                 Kind::Content => array,
-                // Blocks of these kinds are in an array of the client's.
+                // Image blocks and text blocks are already in an array of the client's request.
                 Kind::Image | Kind::Text => {
                     let inside = array.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
                     inside.unwrap_or_default().to_owned()

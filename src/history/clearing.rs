@@ -69,7 +69,7 @@ pub(crate) fn mark(
     cleared
 }
 
-/// Clears the results and inputs that were marked.
+/// Clears the tool results and call inputs that were marked.
 pub(crate) fn clear(turns: &mut [Turn<'_>]) {
     for turn in turns {
         match turn {
@@ -151,7 +151,8 @@ fn clear_thinking(
                 let tokens = tokens.of_text(*thinking);
                 cleared.thinking_tokens = cleared.thinking_tokens.saturating_add(tokens);
             }
-            // A note is not sent, and the number of blocks stays the same.
+            // Put a note in place of the thinking: the number of blocks stays the same, and a note
+            // is not sent.
             *block = Block::Note;
         }
     }
@@ -180,7 +181,7 @@ struct ToolUses<'m, 'a, 'e, T> {
     looked_at: usize,
     /// Number of tokens of the tool uses that were inspected and not cleared.
     clearable: u64,
-    /// Number of input tokens up to here, without the cleared parts.
+    /// Number of input tokens of the messages read so far, without the cleared parts.
     input: u64,
 }
 
@@ -200,7 +201,7 @@ impl<'m, 'a, 'e, T: Tokens> ToolUses<'m, 'a, 'e, T> {
         }
     }
 
-    /// Returns the tool uses to clear.
+    /// Returns the tool uses whose results are to be cleared.
     fn find(mut self) -> Vec<Use> {
         let counts_tokens = matches!(self.edit.trigger, Trigger::InputTokens(_));
         if counts_tokens {
@@ -270,7 +271,7 @@ impl<'m, 'a, 'e, T: Tokens> ToolUses<'m, 'a, 'e, T> {
         }
     }
 
-    /// Clears the tool uses that a request ending at this message clears.
+    /// Clears the tool uses that a request with only the messages read so far would clear.
     fn request(&mut self) {
         let keep = usize::try_from(self.edit.keep).unwrap_or(usize::MAX);
         let end = self.uses.len().saturating_sub(keep).min(self.seen);

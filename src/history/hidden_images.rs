@@ -57,7 +57,7 @@ struct InResult<'a> {
 
 impl<'a> Hidden<'a> {
     /// Finds texts that are images in the tool results of a request, unless the configuration turns
-    /// this off.
+    /// the search off.
     pub(crate) fn find(request: &Request<'a>, settings: &Settings) -> Self {
         let mut found = Vec::new();
         if !settings.shows_hidden_images() {
@@ -80,13 +80,14 @@ impl<'a> Hidden<'a> {
         Self(found)
     }
 
-    /// Removes texts of results that report an error, in which the Messages API allows only texts.
+    /// Removes texts of tool results that report an error, in which the Messages API allows only
+    /// texts.
     pub(crate) fn outside_errors(mut self) -> Self {
         self.0.retain(|found| !found.is_error);
         self
     }
 
-    /// Replaces the found texts by images.
+    /// Replaces the texts that are images by image blocks.
     pub(crate) fn show<'s>(&'s self, request: &mut Request<'s>, warnings: &mut Warnings) {
         for InResult { message, block, texts, .. } in &self.0 {
             let message = request.messages.get_mut(*message);
@@ -151,9 +152,10 @@ pub(super) fn may_hide(text: Str<'_>) -> bool {
 fn may_begin(mut raw: &[u8]) -> bool {
     loop {
         raw = match raw {
-            // Any character may be escaped here.
+            // An escape `\u…` may stand for any character, also one with which an image's text
+            // begins.
             [b'\\', b'u', ..] => return true,
-            // Quotes and line ends are escapes.
+            // Quotes and line ends are written as JSON escapes.
             [b'\\', _, rest @ ..] | [b'[' | b'{' | b' ', rest @ ..] => rest,
             _ => break,
         };

@@ -27,7 +27,7 @@ pub(super) fn join(given: Vec<Turn<'_>>, alternating: bool) -> Vec<Turn<'_>> {
         match &turn {
             Turn::User(_) => called = false,
             Turn::Assistant(_) => {
-                // Otherwise the assistant continues with its own text.
+                // If another turn came after the calls, the assistant continues with its own text.
                 called &= matches!(turns.last(), Some(Turn::Assistant(_)));
                 called |= has_calls;
             }

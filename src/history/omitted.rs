@@ -53,7 +53,8 @@ pub(super) fn replace(
     }
 }
 
-/// Returns a placeholder text for a `what` that was left out, and adds a warning.
+/// Returns a placeholder text for omitted content, and adds a warning that names the content
+/// `what`.
 pub(super) fn words<'a>(what: &str, words: &'static str, warnings: &mut Warnings) -> Block<'a> {
     warnings.add_named("dropped", what);
     Block::Text(Text { text: Str::plain(words), cached: None, cited: false })

@@ -34,7 +34,7 @@ const CALLS_COMPARED_MAX: usize = 16;
 /// Results and calls that share an id.
 #[derive(Default)]
 struct FoundCall {
-    /// Indexes of these results in the list of all results.
+    /// Indexes of the results with this id in the list of all results.
     results: Vec<usize>,
     /// Number of elements at the beginning of `results` that are already assigned to calls.
     used: usize,
@@ -128,7 +128,7 @@ fn is_right(turns: &[Turn<'_>]) -> bool {
     calls(open).next().is_none()
 }
 
-/// Returns true if the results match the calls, one for each call, in any order.
+/// Returns true if the tool results match the tool calls, one for each call, in any order.
 fn is_answered(blocks: &[Block<'_>], results: &[ToolResult<'_>]) -> bool {
     let same = |call: &Str<'_>| results.iter().filter(|result| result.id == *call).count() == 1;
     let count = calls(blocks).count();
@@ -378,7 +378,7 @@ pub(crate) fn check(
         for (number, block) in message.content.iter().filter(|it| is_kept(it)).enumerate() {
             let path = || format!("messages.{at}.content.{number}");
             match block {
-                // A call in a message of another role is refused elsewhere.
+                // Only calls in messages of the assistant need results.
                 Block::ToolUse(call) if message.role == Role::Assistant => {
                     let id = call.id.decode();
                     if !ids.add(id.clone()) {

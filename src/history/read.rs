@@ -225,7 +225,8 @@ impl<'a> HistoryReading<'_, '_, 'a> {
         Ok(())
     }
 
-    /// Replaces content that the model does not support, as [`omitted::replace`] does.
+    /// Replaces content that the model does not support by a placeholder text
+    /// ([`omitted::replace`]).
     fn omit(&mut self, block: &mut Block<'a>, in_result: bool) {
         if !self.warnings.strict() {
             omitted::replace(block, in_result, self.recipient.profile, self.warnings);

@@ -49,6 +49,6 @@ pub(crate) fn without_calls<'a>(
             }
         }
     }
-    // If roles must alternate, they already do.
+    // If the roles of turns must alternate, they already do.
     joined(rebuilt, false)
 }

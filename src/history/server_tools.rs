@@ -16,11 +16,12 @@ pub(crate) fn push_call(out: &mut Vec<u8>, name: Str<'_>, input: &str) {
     out.push(b']');
 }
 
-/// Appends the readable lines of a result, escaped for the inside of a JSON string.
+/// Appends the readable lines of a server tool's result, escaped for the inside of a JSON string.
 pub(crate) fn push_result(out: &mut Vec<u8>, content: &str) {
     let mut lines = ServerToolLines { start: out.len(), out };
     let mut reader = Reader::of(content);
-    // The content was parsed before, so it is valid JSON; nothing is lost by stopping early.
+    // The content of the result was parsed before, so it is valid JSON; nothing is lost by stopping
+    // early.
     let _ = lines.value(&mut reader);
 }
 
@@ -64,8 +65,8 @@ struct ServerToolLines<'o> {
 }
 
 impl ServerToolLines<'_> {
-    /// Appends the lines of the next value. The reader limits the nesting to 128 levels, so the
-    /// recursion ends.
+    /// Appends the readable lines of the next JSON value. The reader limits the nesting to 128
+    /// levels, so the recursion ends.
     fn value(&mut self, reader: &mut Reader<'_>) -> Result<(), crate::json::Error> {
         match reader.kind()? {
             ValueKind::String => {
@@ -87,7 +88,7 @@ impl ServerToolLines<'_> {
     }
 
     fn object(&mut self, reader: &mut Reader<'_>) -> Result<(), crate::json::Error> {
-        // The address is written after the title, in whatever order they come.
+        // The address is written after the title, in whatever order the two members come.
         let (mut title, mut url, mut data) = (None, None, None);
         let mut base64 = false;
         reader.begin_object()?;

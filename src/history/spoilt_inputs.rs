@@ -75,8 +75,9 @@ pub(crate) fn unwrapped(input: &str) -> Option<String> {
     Reader::of(&inside).is_object().then(|| inside.trim().to_owned())
 }
 
-/// Removes a member `id` that equals the id of the call; `None` if there is nothing to remove. The
-/// input of a tool that is not offered stays, because its schema is unknown.
+/// Returns a call's input without a member `id` that equals the id of the call; `None` if the input
+/// has no such member. The input of a tool that is not offered stays, because its schema is
+/// unknown.
 pub(crate) fn without_echoed_id(input: &str, id: Str<'_>, schema: Option<&str>) -> Option<String> {
     if !words::has(input, "\"id\"") {
         return None;

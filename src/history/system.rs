@@ -25,8 +25,8 @@ impl<'a> HistoryReading<'_, '_, 'a> {
                 Block::Unknown(tag) if self.warnings.strict() => {
                     return Err(NotTaken::tag(tag, SYSTEM_TAGS).at(at, number, false));
                 }
-                // The API adds block types here, and the client repeats its history with each
-                // request.
+                // Anthropic adds block types for system messages, and the client repeats its
+                // history with each request.
                 Block::Unknown(tag) => self.warnings.add_named("unknown_block", &tag.decode()),
                 _ => {
                     return Err(Error::invalid(format!(
@@ -43,7 +43,8 @@ impl<'a> HistoryReading<'_, '_, 'a> {
         // A system message before all others is the system prompt, whatever the client calls it.
         if !self.begun || self.recipient.profile.mid_system == MidSystem::MergeToTop {
             if self.answered {
-                // The previous request began without this text, so the prompt cache does not match.
+                // The previous request began without this system message, so the prompt cache does
+                // not match.
                 self.warnings.add("system_moved_to_top");
             }
             self.history.system.extend(texts);

@@ -31,7 +31,7 @@ pub(crate) fn returned<'a>(
         .filter(|own| !own.is_of_another(&marks.upstream, &marks.model))
         .filter(|own| (own.field == SignatureField::Item) == recipient.takes_items);
     if recipient.takes_items {
-        // The model reads the item, and not the text that was shown to the client.
+        // The model reads the reasoning item, and not the text that was shown to the client.
         let has_item = own.is_some_and(|own| own.opaque.is_some());
         return Ok(has_item.then_some(Block::Thinking { thinking, signature }));
     }
@@ -44,12 +44,12 @@ pub(crate) fn returned<'a>(
             return Err(Modified);
         }
         warnings.add("thinking_modified");
-        // The text is dropped. Items and signatures of calls do not depend on the text, and are
-        // kept.
+        // The changed thinking text is dropped. Reasoning items and signatures of calls do not
+        // depend on the text, and are kept.
         let thinking = Str::default();
         return Ok(own.has_items().then_some(Block::Thinking { thinking, signature }));
     }
-    // A turn of nothing but such a block would be an empty message.
+    // A turn with only a thinking block that the upstream does not read would be an empty message.
     let says_nothing =
         own.field == SignatureField::Marked && !own.has_items() && !is_required(profile);
     Ok((!says_nothing).then_some(Block::Thinking { thinking, signature }))

@@ -198,7 +198,7 @@ impl<'s> Keywords<'s> {
     }
 
     /// Returns the schema that applies to all elements of an array. `None` if `items` is an array
-    /// or stands beside `prefixItems`, since it then applies only from some index on.
+    /// or stands beside `prefixItems`, since `items` then applies only from some index on.
     fn of_elements(&self) -> Option<&'s str> {
         self.items.filter(|items| !self.prefixed && kind_of(items) != ValueKind::Array)
     }

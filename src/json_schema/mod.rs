@@ -145,7 +145,7 @@ impl Found {
 
     /// Returns the findings about a schema.
     pub(crate) fn of(schema: &str) -> Self {
-        // Nothing fails with a schema that was read from a request.
+        // Reading a schema that was already parsed as a part of a request cannot fail.
         Self::read(&mut Reader::of(schema)).unwrap_or_default().1
     }
 

@@ -10,7 +10,7 @@ use crate::json::{Raw, Str};
 use crate::text::words;
 pub(crate) use read::BlockParent;
 
-/// Content block. A request can have many small ones, so large variants are boxed.
+/// Content block of a message. A request can have many small blocks, so large variants are boxed.
 #[derive(Debug)]
 pub(crate) enum Block<'a> {
     /// Block `text`: a text.
@@ -46,18 +46,18 @@ pub(crate) enum Block<'a> {
     RedactedThinking(Str<'a>),
     /// Block `server_tool_use` or `mcp_tool_use`: a call of a tool that ran at the server.
     ServerToolUse {
-        /// Name of the tool.
+        /// Name of the tool that ran at the server.
         name: Str<'a>,
-        /// Input of the call, as JSON text.
+        /// Input of the server tool's call, as JSON text.
         input: &'a str,
     },
     /// Result of a tool that ran at the server: `web_search_tool_result`, `mcp_tool_result`, …
     ServerToolResult {
-        /// Content of the result, as JSON text.
+        /// Content of the server tool's result, as JSON text.
         content: &'a str,
-        /// True if the block is the result of a tool search.
+        /// True if the content block is the result of a tool search.
         tool_search: bool,
-        /// True if the tool failed, according to the member `is_error` beside the content.
+        /// True if the server tool failed, according to the member `is_error` beside the content.
         is_error: bool,
     },
     /// Block `compaction`: a summary that replaces older messages.
@@ -80,7 +80,7 @@ pub(crate) enum Block<'a> {
 /// Content of a `text` block.
 #[derive(Clone, Debug)]
 pub(crate) struct Text<'a> {
-    /// Text of the block.
+    /// Text of the content block.
     pub text: Str<'a>,
     /// Member `cache_control`: the client wants the prompt cached up to this text.
     pub cached: Option<CacheMark>,
@@ -91,7 +91,7 @@ pub(crate) struct Text<'a> {
 /// Content of an `image` block.
 #[derive(Debug)]
 pub(crate) struct Image<'a> {
-    /// Byte offset of the block in the request's body.
+    /// Byte offset of the image block in the request's body.
     pub at: usize,
     /// Data of the image, or a reference to the image.
     pub source: ImageSource<'a>,
@@ -133,7 +133,7 @@ impl ImageSource<'_> {
     pub(crate) fn known_type(&self) -> Option<&'static str> {
         let written = match self {
             Self::Base64 { media_type, .. } => media_type.decode(),
-            // PHP writes `image\/png`.
+            // JSON that PHP writes has escaped slashes: `image\/png`.
             Self::Url(url) if !self.is_remote() => {
                 let url = url.decode();
                 words::before(&url, b",").get("data:".len()..).unwrap_or_default().to_owned().into()
@@ -148,7 +148,7 @@ impl ImageSource<'_> {
 /// Content of a `document` block.
 #[derive(Debug)]
 pub(crate) struct DocumentBlock<'a> {
-    /// Byte offset of the block in the request's body.
+    /// Byte offset of the document block in the request's body.
     pub at: usize,
     /// Content of the document, or a reference to the document.
     pub source: DocumentSource<'a>,
@@ -194,30 +194,30 @@ pub(crate) struct SearchResult<'a> {
 /// Content of a `tool_use` block: a tool call of the assistant.
 #[derive(Debug)]
 pub(crate) struct ToolUse<'a> {
-    /// Byte offset of the block in the request's body, for errors.
+    /// Byte offset of the `tool_use` block in the request's body, for errors.
     pub at: usize,
-    /// Id of the call (member `id`), which the matching `tool_result` repeats.
+    /// Id of the tool call (member `id`), which the matching `tool_result` repeats.
     pub id: Str<'a>,
-    /// Name of the tool.
+    /// Name of the tool that the assistant called.
     pub name: Str<'a>,
     /// Name of the toolset that the tool belongs to (member `toolset_name`).
     pub toolset: Option<Str<'a>>,
-    /// Input of the call, as JSON text; not necessarily an object.
+    /// Input of the tool call, as JSON text; not necessarily an object.
     pub input: Raw<'a>,
-    /// True if `context_management` hides the input from the model.
+    /// True if `context_management` hides the input of the tool call from the model.
     pub cleared: bool,
 }
 
 /// Content of a `tool_result` block: the result of a tool call.
 #[derive(Debug)]
 pub(crate) struct ToolResult<'a> {
-    /// Id of the call that this result answers (member `tool_use_id`).
+    /// Id of the tool call that this result answers (member `tool_use_id`).
     pub id: Str<'a>,
-    /// Blocks of the result; a plain string becomes one text block.
+    /// Blocks of the tool result's content; a plain string becomes one text block.
     pub content: Vec<Block<'a>>,
     /// True if the tool failed.
     pub is_error: bool,
-    /// True if `context_management` hides the content from the model.
+    /// True if `context_management` hides the content of the tool result from the model.
     pub cleared: bool,
 }
 

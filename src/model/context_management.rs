@@ -19,9 +19,9 @@ pub(crate) struct ContextManagement<'a> {
     pub thinking_kept: Option<u64>,
     /// Edit `clear_tool_uses_20250919`, which clears old tool results.
     pub tool_uses: Option<ClearToolUses<'a>>,
-    /// Index of the edit `compact_20260112` in the list of edits.
+    /// Index of the edit `compact_20260112` in `context_management.edits`.
     pub compaction_at: Option<usize>,
-    /// True if the edit that clears thinking is not the first edit in the list.
+    /// True if the edit that clears thinking is not the first edit of `context_management.edits`.
     pub thinking_is_late: bool,
     /// True if an edit has an unknown type.
     pub has_unknown: bool,
@@ -38,7 +38,7 @@ pub(crate) struct ClearToolUses<'a> {
     pub clear_at_least: u64,
     /// Names of tools whose uses are never cleared.
     pub exclude_tools: NameSet<'a>,
-    /// Tools whose call inputs are cleared along with the results.
+    /// Tools whose call inputs are cleared along with the tool results.
     pub inputs: Inputs<'a>,
 }
 

@@ -15,7 +15,7 @@ pub struct Counts {
     pub output: u64,
     /// Member `thinking_tokens`, if the upstream counts thinking separately.
     pub thinking: Option<u64>,
-    /// True if any of the counts is an estimate.
+    /// True if any of the token counts is an estimate.
     pub estimated: bool,
 }
 
@@ -29,7 +29,7 @@ pub(crate) struct Estimate {
 }
 
 impl Counts {
-    /// Returns the counts that the upstream reported; `estimate` replaces missing counts.
+    /// Returns the token counts that the upstream reported; `estimate` replaces missing counts.
     pub(crate) fn of(usage: Option<Usage>, estimate: Estimate) -> Self {
         let usage = usage.unwrap_or_default();
         let cache_read = usage.cache_read.unwrap_or(0);
@@ -42,10 +42,10 @@ impl Counts {
             _ => prompt.saturating_sub(cached),
         };
         let input = usage.prompt.map(without_cache).or(usage.input);
-        // Upstreams may report only the prompt and the total.
+        // Upstreams may report only the token counts of the prompt and of the total.
         let difference = || usage.total?.checked_sub(usage.prompt?).filter(|output| *output > 0);
-        // Google includes thinking in the total alone. A cache counted beside the prompt would look
-        // alike.
+        // Google includes thinking tokens in the total alone. Cached tokens counted beside the
+        // prompt would give the same difference.
         let with_thinking = |completion: u64| {
             let prompt = usage.prompt.filter(|prompt| *prompt > 0 && *prompt >= cached)?;
             let output = usage.total?.checked_sub(prompt)?;
@@ -79,8 +79,8 @@ impl Counts {
         }
     }
 
-    /// Returns the same as [`Counts::of`], but treats zeros for a prompt or a text as missing: some
-    /// local servers send zeros instead of counts.
+    /// Returns the token counts that the upstream reported, but treats zeros for a prompt or a text
+    /// as missing: some local servers send zeros instead of counts.
     pub(crate) fn of_nonzero(usage: Option<Usage>, estimate: Estimate) -> Self {
         let is_cached = |usage: &Usage| usage.cache_read.max(usage.cache_written) > Some(0);
         let usage = usage.map(|usage| Usage {

@@ -46,12 +46,12 @@ pub enum Event<'e> {
     Stopped(&'e Stop<'e>),
 }
 
-/// First part of a tool call: all but the input.
+/// First part of a tool call: id, name and toolset, without the input.
 #[derive(Clone, Copy, Debug)]
 pub struct CallStart<'e> {
-    /// Id of the call that the client gets.
+    /// Id of the tool call, as sent to the client.
     pub id: &'e str,
-    /// Name of the tool that the client uses.
+    /// Client's name of the tool.
     pub name: &'e str,
     /// Client's toolset that the tool belongs to, such as `computer`.
     pub toolset: Option<&'static str>,

@@ -5,31 +5,31 @@ use super::search::HostedSearch;
 /// Call that the upstream ran by itself, with its result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HostedCall {
-    /// Web search.
+    /// Web search that the upstream ran, with its result.
     Search(HostedSearch),
-    /// Call of an MCP server's tool.
+    /// Call of an MCP server's tool that the upstream made, with its result.
     Mcp(McpCall),
 }
 
 /// Call of an MCP server's tool, with its result.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct McpCall {
-    /// Id of the call that the client gets.
+    /// Id of the MCP tool's call, as sent to the client.
     pub id: String,
-    /// Name of the tool.
+    /// Name of the MCP server's tool.
     pub name: String,
     /// Name of the MCP server, as given by the client.
     pub server: String,
-    /// Input of the call, as the JSON text of an object.
+    /// Input of the MCP tool's call, as the JSON text of an object.
     pub input: String,
-    /// Result of the tool, or its error message; `None` if the call was cut off.
+    /// Result of the MCP server's tool, or its error message; `None` if the call was cut off.
     pub text: Option<String>,
-    /// True if the tool failed or returned no output.
+    /// True if the MCP server's tool failed or returned no output.
     pub is_error: bool,
 }
 
 impl HostedCall {
-    /// Returns the memory size of the call's texts in bytes.
+    /// Returns the memory size of the hosted call's texts in bytes.
     pub(crate) fn held_bytes(&self) -> usize {
         match self {
             Self::Search(search) => search.held_bytes(),

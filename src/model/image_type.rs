@@ -31,7 +31,7 @@ pub(super) fn named(name: &str) -> Option<&'static str> {
 /// Messages API does not support the type.
 pub(crate) fn of(data: Str<'_>) -> Option<&'static str> {
     let raw = data.raw();
-    // PHP writes `\/`, .NET `\u002B`.
+    // JSON encoders escape characters of base64: PHP writes `\/`, .NET `\u002B`.
     let start = raw.get(..raw.len().min(START))?;
     let mut text = String::new();
     if data.is_escaped() {
@@ -74,7 +74,7 @@ mod tests {
             ("R0lGODdhAQABAIAAAP", Some(GIF)),
             ("UklGRiIAAABXRUJQVlA4", Some(WEBP)),
             (r"UklGR\u002B\u002B\u002B\u002B\u002B\u002BXRUJQVlA4", Some(WEBP)),
-            // A sound is in such a file, too.
+            // Sound file (WAVE), which begins with the same bytes as a WebP image.
             ("UklGRiIAAABXQVZFZm10", None),
             ("PHN2ZyB4bWxucz0iaHR0", None),
             ("iVBORw", None),

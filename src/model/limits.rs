@@ -1,4 +1,5 @@
-//! Limits on the number of each thing in a request, and of blocks in an answer of an upstream.
+//! Limits on the number of messages, blocks, tools and other elements in a request, and of blocks
+//! in an answer of an upstream.
 //!
 //! A byte of JSON can become hundreds of bytes in memory: `{}` is a tool, and `0,` a part of a
 //! text. So the size of a body does not bound the memory for reading it. These limits do, and they
@@ -7,8 +8,8 @@
 
 use crate::error::Error;
 
-/// Kind of thing whose number in a request is limited. The limit holds for the whole request, at
-/// all levels of nesting.
+/// Kind of element whose number in a request is limited, such as messages or tools. The limit holds
+/// for the whole request, at all levels of nesting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Many {
     /// Elements of `messages`; the limit is that of the Messages API.
@@ -51,7 +52,7 @@ impl Many {
         Self::Fields,
     ];
 
-    /// Returns the maximum number of things of this kind in a request.
+    /// Returns the maximum number of elements of this kind in a request.
     #[must_use]
     pub const fn most(self) -> u32 {
         match self {
@@ -63,7 +64,7 @@ impl Many {
         }
     }
 
-    /// Returns the name of the kind for error messages.
+    /// Returns the name of the kind of elements for error messages.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -84,12 +85,13 @@ impl Many {
 /// Number of kinds in [`Many`].
 const KINDS: usize = 10;
 
-/// Number of things counted in one request so far, by kind.
+/// Number of elements counted in one request so far, by kind.
 #[derive(Debug, Default)]
 pub(crate) struct Counted([u32; KINDS]);
 
 impl Counted {
-    /// Counts one more thing of this kind. Returns true if the limit is exceeded.
+    /// Counts one more element of the kind `many`. Returns true if the limit of the kind is
+    /// exceeded.
     #[inline]
     pub(crate) fn is_exceeded_by(&mut self, many: Many) -> bool {
         let Some(count) = self.0.get_mut(many as usize) else { return true };
@@ -99,10 +101,10 @@ impl Counted {
 }
 
 /// Returns the error for a request that exceeds the limit of a kind. `path` is the JSON path of the
-/// first excess thing, or of its list.
+/// first excess element, or of its list.
 #[cold]
 pub(crate) fn exceeded(path: &str, many: Many) -> Error {
-    // The path of the whole body is empty.
+    // The JSON path of the whole body is empty.
     let path = if path.is_empty() { "request" } else { path };
     Error::invalid(format!(
         "{path}: at most {} {} are allowed in one request",
@@ -116,7 +118,7 @@ pub(crate) fn exceeded(path: &str, many: Many) -> Error {
 /// Each block becomes three events.
 pub const ANSWER_BLOCKS_MAX: usize = 2048;
 
-/// Returns the error for an answer with too many of `what`.
+/// Returns the error for an upstream's answer with too many elements; `what` names the elements.
 #[cold]
 pub(crate) fn answer_exceeded(what: &str) -> Error {
     Error::misbehaved(format!("Upstream sent too many {what}"))

@@ -10,17 +10,17 @@ use crate::json;
 pub(crate) struct McpServers<'a>(&'a str);
 
 impl<'a> McpServers<'a> {
-    /// Wraps `list`, the JSON text of an array of objects.
+    /// Wraps `list`, the JSON text of the array of MCP servers.
     pub(crate) fn new(list: &'a str) -> Self {
         Self(list)
     }
 
-    /// Returns true if the list has no servers.
+    /// Returns true if the request lists no MCP servers.
     pub(crate) fn is_empty(self) -> bool {
         self.elements().next().is_none()
     }
 
-    /// Returns the servers, each as the JSON text of an object.
+    /// Returns the MCP servers, each as the JSON text of an object.
     pub(crate) fn elements(self) -> impl Iterator<Item = &'a str> {
         json::elements(self.0)
     }

@@ -192,7 +192,7 @@ impl<'a> Request<'a> {
             "system" => self.system = source.system()?,
             "stream" => return source.bool(&mut self.stream),
             "stop_sequences" => {
-                // If a member occurs twice, the last one wins, here and below.
+                // If a JSON member occurs twice, the last one wins.
                 self.stop_sequences.clear();
                 source.array(Many::StopSequences, |source| {
                     self.stop_sequences.push(source.reader.string()?);
@@ -265,7 +265,7 @@ impl<'a> Request<'a> {
             "thread" => self.thread = source.ignore(ValueKind::Object)?,
             "cache_control" => self.cached = Some(source.cache_control()?),
             "diagnostics" => return source.ignore(ValueKind::Object),
-            // The SDKs turn these into headers before they send the request.
+            // Anthropic's SDKs turn these members into headers before they send the request.
             "betas" | "user_profile_id" | "workspace_id" => return source.skip(),
             _ => return Ok(false),
         }
@@ -373,7 +373,7 @@ impl<'a> BodySource<'a, '_> {
         }
         let tag = tag?;
         let mode = match tag.decode().as_ref() {
-            // Clients written for DeepSeek, Kimi or Zhipu send these forms.
+            // Clients written for DeepSeek, Kimi or Zhipu send `thinking` without a budget.
             "enabled" | "auto" if lenient && budget.is_none() => {
                 self.warnings.add("thinking_without_budget");
                 ThinkingMode::Adaptive

@@ -209,8 +209,8 @@ pub struct Tool {
     pub toolset: Option<&'static str>,
     /// Index of the tool in the client's `tools`; `None` for a member of a toolset.
     pub place: Option<usize>,
-    /// JSON Schema of the input. It is kept only to read tool calls written as text, and to check
-    /// or repair inputs.
+    /// JSON Schema of the tool's input. It is kept only to read tool calls written as text, and to
+    /// check or repair inputs.
     pub schema: Option<Arc<str>>,
 }
 

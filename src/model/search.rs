@@ -3,9 +3,9 @@
 /// Web search that the upstream ran by itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HostedSearch {
-    /// Id of the search that the client gets.
+    /// Id of the web search, as sent to the client.
     pub id: String,
-    /// Search terms.
+    /// Search terms of the web search.
     pub query: String,
     /// Addresses of the pages found; `None` if the search failed.
     pub found: Option<Vec<String>>,
@@ -22,11 +22,11 @@ impl HostedSearch {
 /// Citation: a web page that a part of the answer's text comes from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Citation {
-    /// Address of the page.
+    /// Address of the cited web page.
     pub url: String,
-    /// Title of the page.
+    /// Title of the cited web page.
     pub title: String,
-    /// Beginning of the part of the answer that comes from the page.
+    /// Beginning of the part of the answer that comes from the cited web page.
     pub cited_text: String,
 }
 

@@ -58,7 +58,7 @@ pub(crate) fn read_body<'a, T>(
 }
 
 impl<'a> BodySource<'a, '_> {
-    /// Returns the client's form of the error that stopped the reading.
+    /// Returns the error that stopped the reading of the body, in the form that the client gets.
     fn located(&mut self, error: json::Error) -> Error {
         if let Some(refused) = self.refused.take() {
             return refused;
@@ -69,7 +69,8 @@ impl<'a> BodySource<'a, '_> {
         let path = path_at(self.body, self.reader.offset());
         match (path.as_str(), error.path()) {
             ("", "") => {
-                // The first character alone showed what kind of value the body is.
+                // Only the type of the body's JSON value was checked so far; read the whole body
+                // for syntax errors.
                 let mut reader = Reader::of(self.body);
                 match reader.skip().and_then(|_| reader.end()) {
                     Ok(()) => Error::invalid(format!("The request body: {}", error.reason())),
@@ -202,7 +203,7 @@ impl<'a> BodySource<'a, '_> {
         Ok(())
     }
 
-    /// Reads a string into `place`. Returns true for a known member, as all these readers do.
+    /// Reads a string into `place`. Returns true, which tells the caller that the member is known.
     pub(crate) fn string(&mut self, place: &mut Option<Str<'a>>) -> Read<bool> {
         *place = Some(self.reader.string()?);
         Ok(true)
@@ -225,13 +226,13 @@ impl<'a> BodySource<'a, '_> {
         Ok(true)
     }
 
-    /// Skips a value of any type that is not used.
+    /// Skips a value, of any type, that Creole does not use.
     pub(crate) fn skip(&mut self) -> Read<bool> {
         self.reader.skip()?;
         Ok(true)
     }
 
-    /// Records that the member is present, and skips its value.
+    /// Records in `place` that a member is present, and skips its value.
     pub(crate) fn given(&mut self, place: &mut bool) -> Read<bool> {
         *place = true;
         self.skip()
@@ -349,8 +350,8 @@ pub(crate) fn expected(what: &str, found: ValueKind) -> json::Error {
     json::Error::value(format!("expected {what}, but found {}", found.name()))
 }
 
-/// Returns the real API's error message for an unknown `type`. The value is truncated, because a
-/// client can send any text.
+/// Returns the real API's error message for an unknown `type`. The unknown type is truncated in the
+/// message, because a client can send any text.
 #[must_use]
 pub(crate) fn unknown_tag(tag: &str) -> String {
     let tag: String = tag.chars().take(64).collect();
@@ -406,7 +407,7 @@ fn step_towards<'a>(reader: &mut Reader<'a>, offset: usize) -> Option<(String, R
             return None;
         }
         let inner = reader.clone();
-        // If the body is malformed further on, the error at `offset` came earlier.
+        // If the body is malformed after byte `offset`, the error at `offset` still comes first.
         if reader.skip().is_err() || offset <= reader.offset() {
             return Some((step, inner));
         }

@@ -28,7 +28,7 @@ pub(crate) struct EndFacts<'a> {
     pub(crate) refused: bool,
     /// True if the answer has a `tool_use` block.
     pub(crate) has_tool_use: bool,
-    /// True if the answer has a block.
+    /// True if the answer has at least one content block.
     pub(crate) has_block: bool,
     /// True if the model stopped at one of the client's stop sequences.
     pub(crate) at_stop_sequence: bool,
@@ -77,7 +77,7 @@ impl FinishMeaning {
             | "token_limit"
             | "max_length" => Self::Length,
             "model_length" | "model_context_window_exceeded" | "context_length_exceeded"
-            // Cohere's.
+            // Value of Cohere.
             | "error_limit" => Self::Window,
             TOLD_IN_TEXT
             | "error"
@@ -88,7 +88,7 @@ impl FinishMeaning {
             | "cancelled"
             | "canceled"
             | "timeout"
-            // watsonx's.
+            // Value of watsonx.
             | "time_limit"
             | "server_error"
             | "network_error"
@@ -104,7 +104,8 @@ impl FinishMeaning {
 /// Returns a `finish_reason` in OpenAI's spelling, without the prefixes and explanations that some
 /// servers add.
 pub(crate) fn bare(word: &str) -> Cow<'_, str> {
-    // Fast path: nearly every answer ends with one of these, and this function is called often.
+    // Fast path: nearly every answer ends with one of these words, and this function is called
+    // often.
     if matches!(word, "stop" | "tool_calls" | "length") {
         return word.into();
     }

@@ -136,7 +136,8 @@ impl<'a> ToolDefinition<'a> {
         source.object(|source, key| tool.read_member(source, key))?;
         let is_named = tool.name.is_some() || !tool.tool_type.is_empty();
         if !is_named && tool.input_schema.is_none() && tool.rare.is_none() {
-            // A request can have many such tools of three bytes, so the error points to the tool.
+            // A request can have many tools of three bytes (`{},`), so the error points to the tool
+            // itself.
             source.reader = start;
             return Err(missing("name"));
         }
@@ -181,7 +182,8 @@ impl<'a> ToolDefinition<'a> {
                 let ttl = json::member(source.reader.skip()?, "ttl").and_then(json::string);
                 self.cached = Some(CacheMark::of(&ttl.unwrap_or_default().decode()));
             }
-            // The member cannot be passed on, and does not change what the model may answer.
+            // The member `eager_input_streaming` cannot be passed on, and does not change what the
+            // model may answer.
             "eager_input_streaming" => return source.skip(),
             _ => {
                 let Some(limit) = SERVER_TOOL_LIMITS.iter().find(|limit| **limit == key) else {
@@ -389,7 +391,8 @@ impl<'a> ToolChange<'a> {
         let (mut tag, mut name, mut definition) = (None, None, None);
         source.object(|source, key| match key {
             "type" => source.string(&mut tag),
-            // `tool_name` is what the block of the same type inside a tool result says.
+            // A `tool_reference` in a tool result has its name in `tool_name`, so both members are
+            // read.
             "name" | "tool_name" => source.word(&mut name),
             "server_name" | "cache_control" => source.skip(),
             "definition" if addition => {

@@ -61,7 +61,7 @@ const PREFIXES: [&str; 4] = ["functions.", "default_api.", "default_api:", "tool
 fn without_markup(name: &str) -> &str {
     let name = without_tag(name).trim();
     let name = name.strip_prefix('"').and_then(|name| name.strip_suffix('"')).unwrap_or(name);
-    // If an input follows `[ARGS]`, the text is not a name.
+    // If an input follows `[ARGS]`, the text is not the name of a tool.
     let name = name.strip_suffix("[ARGS]").unwrap_or(name).trim();
     match words::rsplit_once(name, b':') {
         Some((before, number))

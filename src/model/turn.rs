@@ -42,7 +42,8 @@ pub(crate) enum UserPart<'a> {
     Orphan(ToolResult<'a>),
     /// Tool call and its result, which are written as plain text at this position.
     Done(Box<(ToolUse<'a>, ToolResult<'a>)>),
-    /// System prompt, for models that have no role for it.
+    /// System prompt as a part of the user's turn, for models that have no role for a system
+    /// prompt.
     SystemPrompt,
     /// Placeholder for a late tool result that was moved next to its call: [`MOVED`].
     Moved,

@@ -94,7 +94,7 @@ impl Usage {
         if self.prompt == Some(0) && matches!(self.completion, None | Some(0)) {
             return earlier;
         }
-        // A zero alone does not replace a known count either.
+        // A prompt count of zero does not replace a known count either.
         let is_known = |it: &Self| it.prompt.or(it.input).is_some_and(|tokens| tokens > 0);
         let cached = self.cache_read.or(self.cache_written).is_some_and(|tokens| tokens > 0);
         let has_input = is_known(&self)
@@ -117,9 +117,9 @@ impl Usage {
 fn written_slot<'w>(written: &'w mut [Option<u64>; 3], key: &str) -> Option<&'w mut Option<u64>> {
     let [write, creation, creation_input] = written;
     match key {
-        // The second name is Requesty's.
+        // The name `caching_tokens` is Requesty's.
         "cache_write_tokens" | "caching_tokens" => Some(write),
-        // The second is new-api's.
+        // The name `cached_creation_tokens` is new-api's.
         "cache_creation_tokens" | "cached_creation_tokens" | "created_cache_tokens" => {
             Some(creation)
         }

@@ -39,7 +39,7 @@ pub struct LoggedRequest {
     pub began: Millis,
     /// Status and upstream of an answer that was passed through untranslated.
     pub passed: Option<(u16, String)>,
-    /// Description of the end by the host itself: Envoy's `response_code_details`.
+    /// Host's own description of how the exchange ended: Envoy's `response_code_details`.
     pub details: String,
 }
 

@@ -267,7 +267,7 @@ impl Labels {
         let count = self.waiting.remove(name).unwrap_or_default().saturating_add(1);
         if self.known.len() >= MODELS_MAX {
             let Some((least, answers)) = least(&self.known) else { return };
-            // One answer to each of many names takes no label from any.
+            // A name with a single answer takes no label from another name.
             if count <= answers.max(1) {
                 if self.waiting.len() >= MODELS_MAX
                     && let Some((least, _)) = self::least(&self.waiting)

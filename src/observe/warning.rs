@@ -29,7 +29,7 @@ pub struct Warnings {
     tool_turn: Option<(u32, u32)>,
     /// Index of the warning that was counted last.
     last: usize,
-    /// Number of unknown names that were looked up without success.
+    /// Number of unknown field names that were looked up without success.
     unknown: u32,
 }
 
@@ -73,7 +73,7 @@ impl Warnings {
         self.add_named(code, "");
     }
 
-    /// Counts a warning with the code `code` about the thing called `name`.
+    /// Counts a warning with the code `code` about the field or other subject named `name`.
     pub fn add_named(&mut self, code: &'static str, name: &str) {
         self.add_times(code, name, 1);
     }
@@ -85,7 +85,7 @@ impl Warnings {
             last.count = last.count.saturating_add(times);
             return;
         }
-        // With so many names, no single name helps.
+        // A single name does not help among so many unknown names.
         if self.unknown > UNKNOWN_MAX && !name.is_empty() {
             return self.add_times(code, "", times);
         }
@@ -110,7 +110,7 @@ impl Warnings {
         }
     }
 
-    /// Notes that the guard named `guard` changed or refused something.
+    /// Notes that the guard named `guard` changed or refused a part of the exchange.
     pub fn acted(&mut self, guard: &'static str) {
         if !self.guards.contains(&guard) {
             self.guards.push(guard);

@@ -46,8 +46,8 @@ impl<'r, 'a> Breakpoints<'r, 'a> {
         Self { words, in_results, passed_over: 0 }
     }
 
-    /// Marks the last position in the turns that accepts a breakpoint, because the client wants the
-    /// whole prompt cached. An existing mark at the position is kept.
+    /// Marks the last position in the conversation's turns that accepts a cache breakpoint, because
+    /// the client wants the whole prompt cached. An existing mark at the position is kept.
     pub(super) fn mark_end(&self, mark: Option<CacheMark>, turns: &mut [Turn<'_>]) {
         let Some(mark) = mark.filter(|_| self.words.has_breakpoints()) else { return };
         let last = turns.iter_mut().rev().find_map(|turn| match turn {
@@ -76,7 +76,8 @@ impl<'r, 'a> Breakpoints<'r, 'a> {
         })
     }
 
-    /// Counts the breakpoints of the turns, and the `before` breakpoints in front of the turns.
+    /// Counts the cache breakpoints in the conversation's turns, and the `before` breakpoints of
+    /// the system prompt and the tools.
     pub(super) fn count(&mut self, turns: &[Turn<'_>], before: usize) {
         if !self.words.has_breakpoints() {
             return;
@@ -103,8 +104,8 @@ impl<'r, 'a> Breakpoints<'r, 'a> {
         result.content.iter().rev().find_map(mark).filter(|_| self.in_results)
     }
 
-    /// Returns the breakpoint to write for a tool result and the texts that are merged into the
-    /// result.
+    /// Returns the cache breakpoint to write for a tool result and the texts that are merged into
+    /// the result.
     pub(super) fn due_in(
         &mut self,
         result: &ToolResult<'_>,
@@ -118,7 +119,8 @@ impl<'r, 'a> Breakpoints<'r, 'a> {
         self.due(mark)
     }
 
-    /// Returns the breakpoint to write for a part that the client may have marked.
+    /// Returns the cache breakpoint to write for a content part with the client's cache mark
+    /// `mark`. Returns `None` without a mark, or if the request has too many breakpoints.
     pub(super) fn due(&mut self, mark: Option<CacheMark>) -> Option<Breakpoint> {
         let breakpoint = self.words.breakpoint(mark?)?;
         let is_due = self.passed_over == 0;

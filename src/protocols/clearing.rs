@@ -7,8 +7,8 @@ use crate::model::context_management::Cleared;
 use crate::profile::{Profile, ReasoningHistory};
 use crate::tokens::parts::CountedParts;
 
-/// Marks the parts to clear, as [`clearing::mark`] does. Returns `None` if the client does not
-/// request clearing.
+/// Marks, with [`clearing::mark`], the parts of the history to clear. Returns `None` if the client
+/// does not request clearing.
 pub(super) fn mark(request: &mut Request<'_>, profile: &Profile) -> Option<Cleared> {
     let Request { messages, system, tools, context_management: edits, .. } = request;
     if !edits.clears() {

@@ -54,14 +54,14 @@ pub(crate) struct RequestTexts<'a> {
 /// Valid request with its upstream and the upstream's model name.
 pub(crate) struct Routed<'a> {
     pub(crate) request: Request<'a>,
-    /// Body from which the request was parsed.
+    /// JSON body from which the client's request was parsed.
     pub(crate) body: &'a str,
     pub(crate) upstream: &'a Upstream,
     /// Model name sent to the upstream.
     pub(crate) model: &'a str,
-    /// Lost inputs of earlier calls, not yet put back.
+    /// Inputs of earlier tool calls that the client lost, not yet put back into the history.
     pub(crate) lost: &'a [Lost],
-    /// Place for the guards' notes, which the request borrows.
+    /// Storage for the notes that guards insert into the conversation, which the request borrows.
     pub(crate) notes: &'a mut Vec<Note>,
 }
 
@@ -86,7 +86,8 @@ impl<'c> ClientRequest<'c> {
         self.config.judge().is_some() && safeguards.and_then(dangerous_tool_use).is_some()
     }
 
-    /// Parses, checks and routes the request, and shows images that are hidden in texts.
+    /// Parses, checks and routes the client's request, and replaces texts that encode images with
+    /// the images.
     ///
     /// # Errors
     /// The request cannot be served.

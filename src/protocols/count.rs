@@ -32,7 +32,8 @@ pub(super) fn estimate(
     Ok(TokenCount::new(estimated.sum(), cleared))
 }
 
-/// Copies the members of an object that `names` lists.
+/// Copies the members whose names are in `names` from the JSON object `object`. Returns `None` if
+/// `object` cannot be read.
 pub(super) fn copy(object: &str, names: &[&str], json: &mut Writer<'_>) -> Option<()> {
     // An object nested more deeply than the reader's limit has no exact count and is estimated.
     let mut reader = Reader::of(object);
@@ -47,8 +48,8 @@ pub(super) fn copy(object: &str, names: &[&str], json: &mut Writer<'_>) -> Optio
     Some(())
 }
 
-/// Returns the assistant's turns in the form sent to the upstream, if a message has reasoning. The
-/// messages are moved out of the request.
+/// Calls `each` with the blocks of each assistant turn, in the form sent to the upstream, if a
+/// message has reasoning. The messages are moved out of the request.
 pub(super) fn sent_reasoning(
     request: &mut Request<'_>,
     recipient: Recipient<'_>,

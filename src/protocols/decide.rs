@@ -47,7 +47,7 @@ pub(crate) enum Decision<'a> {
 
 /// Request with all decisions made, ready to be written in an upstream's protocol.
 pub(crate) struct Decided<'a> {
-    /// Client's request, without the parts that the other members hold.
+    /// Client's request, without the parts that the other fields of [`Decided`] hold.
     pub(crate) request: Request<'a>,
     /// Body of the client's request, for the paths in errors.
     pub(crate) body: &'a str,
@@ -140,7 +140,7 @@ pub(crate) fn decide<'a>(
     })))
 }
 
-/// Upstream and model of a request, and the facts found in the request.
+/// Upstream and model of a request, and the sizes of the request and of the context window.
 #[derive(Clone, Copy)]
 struct DecideTarget<'t> {
     client: &'t ClientRequest<'t>,
@@ -158,7 +158,7 @@ struct DecideTarget<'t> {
 struct WindowFacts {
     /// Number of tokens in the model's context window; 0 if unknown.
     window: u64,
-    /// Estimated number of tokens of the prompt, without the cleared parts.
+    /// Estimated number of prompt tokens, without the parts cleared at the client's request.
     input_tokens: u64,
     /// Counts of the parts cleared from the history, if the client requests clearing.
     cleared: Option<Cleared>,
@@ -176,7 +176,8 @@ struct Plan<'a> {
 }
 
 impl DecideTarget<'_> {
-    /// Makes the decisions on a request, before anything is inserted into its turns.
+    /// Makes the decisions on a request (history, tools, thinking, guards), before the guards'
+    /// notes are inserted into the turns.
     fn plan<'a>(
         self,
         request: &mut Request<'a>,
@@ -258,7 +259,8 @@ impl DecideTarget<'_> {
         }
     }
 
-    /// Returns true if reasoning is sent back as items of the Responses API.
+    /// Returns true if reasoning of earlier turns is sent back to the upstream as reasoning items
+    /// of the Responses API.
     fn takes_items(&self) -> bool {
         self.upstream.protocol == Protocol::Responses
     }
@@ -315,8 +317,8 @@ fn for_answer(profile: &Profile, tools: &ToolSet<'_>) -> Profile {
     Profile { text_tool_calls, ..profile.clone() }
 }
 
-/// Returns the parts of the request that the upstream may refuse, which are the parts that are
-/// sent. `attached` has the flags of images and files.
+/// Returns flags of the request parts that are sent and that the upstream may refuse. `attached`
+/// has the flags of images and files.
 fn refusable(
     attached: Refusable,
     request: &Request<'_>,
@@ -362,7 +364,7 @@ pub(crate) fn is_prefilled(turns: &[Turn<'_>]) -> bool {
     matches!(turns.last(), Some(Turn::Assistant(blocks)) if calls(blocks).next().is_none())
 }
 
-/// Returns the final text of the assistant, which the answer continues.
+/// Returns the assistant's text at the end of the request, which the answer continues.
 fn prefill(
     turns: &[Turn<'_>],
     profile: &Profile,

@@ -74,7 +74,7 @@ impl Effective {
         }
         let values = &profile.reasoning_effort_values;
         if *values == [Effort::None] {
-            // If `none` is the only value, tools cannot be used in another way.
+            // If `none` is the only effort value, tools cannot be used with another effort.
             wanted = wanted.or(Some(Effort::Low));
         }
         let effort = wanted.and_then(|wanted| nearest(wanted, values));

@@ -15,7 +15,7 @@ const CACHE_KEY_BYTES_MAX: usize = 64;
 /// Writes `temperature`, `top_p` and `top_k`.
 ///
 /// # Errors
-/// The configuration allows nothing to be left out.
+/// The upstream has no `top_k`, and strict mode allows no parameter to be left out.
 pub(crate) fn write_sampling(
     request: &Request<'_>,
     profile: &Profile,

@@ -10,7 +10,8 @@ use crate::observe::warning::Warnings;
 /// Maximum length of a probe's text, in bytes: clients send "quota" or "Hi".
 const PROBE_BYTES_MAX: usize = 32;
 
-/// Maximum length of a title, in characters: clients show about as many.
+/// Maximum length of a conversation's title, in characters. Clients show titles of about this
+/// length.
 const TITLE_LETTERS_MAX: usize = 50;
 
 /// Answer made by Creole without an upstream call.
@@ -54,8 +55,8 @@ fn is_probe(request: &Request<'_>) -> bool {
     asks_for_one && message.role == Role::User && is_word
 }
 
-/// Returns true if a request only asks for a title: its schema is an object with the single member
-/// `title`.
+/// Returns true if a request only asks for a title of the conversation: the JSON schema of the
+/// answer is an object with the single member `title`.
 fn wants_title(request: &Request<'_>) -> bool {
     let Some(schema) = request.output_schema else { return false };
     let properties = json::member(schema, "properties").unwrap_or_default();

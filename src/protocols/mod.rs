@@ -158,7 +158,7 @@ pub fn answer(
 }
 
 /// Creates a reader for an answer in JSON, whose objects are passed to `objects`. The reader
-/// switches if the objects turn out to belong to a different protocol.
+/// switches to another protocol if the objects turn out to belong to that protocol.
 fn json_answer(objects: Box<dyn ObjectReader>, settings: &Settings) -> Box<dyn AnswerReader> {
     Box::new(JsonAnswer::new(objects, object_reader, settings.event_bytes_max))
 }

@@ -1,4 +1,4 @@
-//! Limits of a model's size in the configuration, applied to a request.
+//! Configured context window and maximum answer length of a model, applied to a request.
 
 use std::borrow::Cow;
 
@@ -10,8 +10,8 @@ use crate::observe::warning::Warnings;
 use crate::profile::Profile;
 use crate::text::words;
 
-/// Minimum number of tokens to which an answer's limit is lowered to fit the window. With less
-/// space left, the upstream refuses the prompt and reports its length.
+/// Minimum number of tokens to which an answer's limit is lowered to fit the context window. With
+/// less space left, the upstream refuses the prompt and reports its length.
 const ROOM_LEAST: u64 = 1024;
 
 /// Size of the context window that a client expects when it requests the long window, in tokens.

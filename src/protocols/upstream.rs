@@ -55,8 +55,8 @@ pub(crate) trait UpstreamProtocol: Sync {
     /// cannot count.
     fn write_count(&self, client: &ClientRequest<'_>) -> Option<CountRequest>;
 
-    /// Returns true if a request with this context can contain the refused part. If false, an error
-    /// that names the part has another cause.
+    /// Returns true if the request that `context` describes can contain the part `refused`. If
+    /// false, an upstream's error that names the part has another cause.
     fn may_refuse(&self, refused: &Refused, context: &RequestContext) -> bool;
 
     /// Returns true if tool calls and results can be rewritten as text for an upstream that refuses
@@ -65,7 +65,7 @@ pub(crate) trait UpstreamProtocol: Sync {
         false
     }
 
-    /// Returns true if parts that were refused once are left out of later requests.
+    /// Returns true if request parts that the upstream refused once are left out of later requests.
     fn remembers_refusals(&self) -> bool {
         false
     }
@@ -109,8 +109,9 @@ pub enum Translated {
 }
 
 impl Translated {
-    /// Returns a request whose body is written. Requests with `max_tokens` 0 only fill a prompt
-    /// cache at Anthropic, so they are answered without an upstream.
+    /// Returns the request to send to the upstream, with the body that was written. Requests with
+    /// `max_tokens` 0 only fill a prompt cache at Anthropic, so they are answered without an
+    /// upstream.
     pub(crate) fn written(
         request: &Request<'_>,
         upstream: &Upstream,
@@ -134,7 +135,8 @@ pub(crate) struct CountRequest {
     pub upstream: String,
     /// Body of the request to the upstream's tokenizer.
     pub body: Vec<u8>,
-    /// Estimated number of tokens in parts that are not sent to the tokenizer.
+    /// Estimated number of tokens in the parts of the client's request that are not sent to the
+    /// tokenizer.
     pub beside: u64,
     /// True if older versions of the server reject the request.
     pub may_be_older: bool,

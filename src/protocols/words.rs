@@ -36,10 +36,10 @@ pub(crate) fn push(out: &mut Vec<u8>, text: Str<'_>) {
     out.extend_from_slice(text.raw().as_bytes());
 }
 
-/// Appends an attribute with a text as its value.
+/// Appends an attribute of a tag, with the text `value` as the attribute's value.
 fn push_attribute(out: &mut Vec<u8>, name: &str, value: Str<'_>) {
     escape(out, &format!(" {name}=\""));
-    // The quote can be escaped as `\u0022`, as .NET and Symfony do.
+    // A quote in the value can be escaped as `\u0022`, as .NET and Symfony do.
     if value.is_escaped() {
         escape(out, &value.decode().replace('"', "&quot;"));
     } else {
@@ -49,7 +49,7 @@ fn push_attribute(out: &mut Vec<u8>, name: &str, value: Str<'_>) {
 }
 
 impl Words<'_, '_> {
-    /// Returns true if [`Words::push_text`] can write the whole block as text.
+    /// Returns true if [`Words::push_text`] can write the whole content block as text.
     pub(crate) fn is_block_text(&self, block: &Block<'_>) -> bool {
         match block {
             Block::Image(_) => self.profile.image_parts == ImageParts::None,
@@ -88,8 +88,8 @@ impl Words<'_, '_> {
         }
     }
 
-    /// Appends a block in text form, as the inside of a JSON string. Images and files are written
-    /// by the protocol instead.
+    /// Appends a content block in text form, as the inside of a JSON string. Images and files are
+    /// written by the protocol instead.
     pub(crate) fn push_text(&self, out: &mut Vec<u8>, block: &Block<'_>) -> Result<(), Error> {
         match block {
             Block::Text(text) => push(out, text.text),
@@ -201,7 +201,7 @@ impl Words<'_, '_> {
 }
 
 impl<'a> Words<'_, 'a> {
-    /// Appends the items of a user's turn, separated by empty lines.
+    /// Appends the texts of all parts of a user's turn, separated by empty lines.
     pub(crate) fn push_items(
         &self,
         out: &mut Vec<u8>,
@@ -219,8 +219,8 @@ impl<'a> Words<'_, 'a> {
     /// Returns true if the texts of a user's turn with tool results are merged into the last
     /// result.
     pub(crate) fn joins_result(&self, items: &[UserPart<'a>]) -> bool {
-        // System messages are items of a user's turn only if the upstream accepts no system message
-        // there.
+        // System messages are parts of a user's turn only if the upstream accepts no system message
+        // in the middle of the conversation.
         let in_place = self.profile.mid_system != MidSystem::AsUser;
         let is_told = |item: &UserPart<'_>| {
             is_of_client(item) && (matches!(item, UserPart::System(_)) || !in_place)
@@ -233,7 +233,7 @@ impl<'a> Words<'_, 'a> {
         self.profile.text_after_tool_results == TextAfterToolResults::MergeIntoLastTool
     }
 
-    /// Returns true if the whole item can be written as text.
+    /// Returns true if the whole part of a user's turn can be written as text.
     pub(crate) fn is_text(&self, item: &UserPart<'_>) -> bool {
         match item {
             UserPart::Block(block) => self.is_block_text(block),
@@ -250,7 +250,7 @@ impl<'a> Words<'_, 'a> {
         result.content.iter().all(|block| self.is_block_text(block))
     }
 
-    /// Appends the text of an item of a user's turn, escaped as the inside of a JSON string.
+    /// Appends the text of one part of a user's turn, escaped as the inside of a JSON string.
     pub(crate) fn push_item(
         &self,
         out: &mut Vec<u8>,
@@ -292,7 +292,7 @@ impl<'a> Words<'_, 'a> {
         Ok(())
     }
 
-    /// Appends a block of the assistant in text form.
+    /// Appends a content block of an assistant message in text form.
     ///
     /// # Errors
     /// The block is a base64 document, which an assistant message cannot contain.
@@ -423,7 +423,8 @@ fn push_failure(out: &mut Vec<u8>, result: &ToolResult<'_>) {
     }
 }
 
-/// Returns true if a result begins with the word "error", in any case.
+/// Returns true if the content of a tool result begins with the word "error", in upper or lower
+/// case.
 fn says_error(content: &[Block<'_>]) -> bool {
     let is_empty = |block: &&Block<'_>| matches!(block, Block::Text(it) if it.text.is_empty());
     let Some(Block::Text(text)) = content.iter().find(|it| !is_empty(it)) else { return false };

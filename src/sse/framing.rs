@@ -80,8 +80,8 @@ pub(crate) fn next<'a>(data: &mut &'a str) -> Option<Payload<'a>> {
     }
 }
 
-/// Returns the length of the invalid text at the start. An object ends at its matching bracket,
-/// other text at the next object or end mark.
+/// Returns the length of the invalid data at the start of `text`. An object ends at its matching
+/// bracket, other data at the next object or end mark.
 fn broken_len(text: &str) -> usize {
     if !text.starts_with('{') {
         let object = text.find('{').unwrap_or(text.len());

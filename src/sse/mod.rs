@@ -28,7 +28,8 @@ const JUNK_BYTES: usize = 1 << 10;
 pub(crate) struct Decoder {
     /// Beginning of a line whose end has not come yet.
     line: Vec<u8>,
-    /// Data of the current event, from `data_from` on; the bytes before are the field's name.
+    /// Data of the current event, from `data_from` on; the bytes before `data_from` are the field's
+    /// name.
     data: Vec<u8>,
     data_from: usize,
     /// Beginning of the next event, if there was no blank line between the two events.
@@ -36,7 +37,8 @@ pub(crate) struct Decoder {
     has_data: bool,
     /// Name of the event, from lines before its data.
     called: Called,
-    /// Name from a line after the data, for this event or for the next: see [`Decoder::give`].
+    /// Name of an event from a line after the data, for the current event or the next: see
+    /// [`Decoder::give`].
     called_late: Option<Called>,
     /// True if the last line ended in CR, so that an LF that comes next belongs to it.
     after_cr: bool,
@@ -116,7 +118,7 @@ impl Called {
     }
 }
 
-/// Names of the Messages API's events that matter here, besides `error`.
+/// Names of the Messages API's events that the decoder recognizes, besides `error`.
 pub(crate) const EVENTS: [&str; 7] = [
     "content_block_delta",
     "content_block_start",
@@ -371,9 +373,9 @@ impl Decoder {
         self.data.truncate(self.data_from.saturating_add(kept));
     }
 
-    /// Returns the complete event. By the standard its name may come after its data, and the last
-    /// name before the blank line counts. Without a blank line before the next event, a late name
-    /// belongs to the next event.
+    /// Returns the complete event. By the standard, the event's name may come after its data, and
+    /// the last name before the blank line counts. Without a blank line before the next event, a
+    /// late name belongs to the next event.
     fn give(&mut self) -> Option<SseEvent<'_>> {
         self.given = true;
         if self.next_data.is_empty()
@@ -381,8 +383,9 @@ impl Decoder {
         {
             self.called = called;
         }
-        // White space is defined as in `take_blank_line`; otherwise an event that is complete there
-        // would not be returned here, and the remaining piece would be lost.
+        // White space has the same definition as in `take_blank_line`. Otherwise an event that is
+        // complete by that function would not be returned here, and the remaining piece would be
+        // lost.
         if is_blank(self.data()) {
             return None;
         }

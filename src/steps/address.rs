@@ -13,7 +13,7 @@ pub(crate) struct WebAddress {
     /// Host name in lower case.
     host: String,
     port: u16,
-    /// Path with its query.
+    /// Path of the URL, with the query.
     path: String,
 }
 
@@ -39,7 +39,7 @@ impl WebAddress {
         Some(Self { tls, host: host.to_owned(), port, path: [slash, path].concat() })
     }
 
-    /// Returns the target of a redirection from this address.
+    /// Returns the target of a redirection from this web address.
     pub(crate) fn redirected(&self, location: &str) -> Option<Self> {
         let location = location.trim();
         if location.starts_with("//") {

@@ -10,8 +10,9 @@ use crate::model::{Block, DocumentSource, Request, Role};
 use crate::observe::warning::Warnings;
 use crate::text::words;
 
-/// Returns true if a body may contain this JSON string. The check is a fast text search before the
-/// body is parsed; it also succeeds if the body has escapes that could hide the string.
+/// Returns true if a request body may contain `string`, a JSON string. The check is a fast text
+/// search before the body is parsed; it also succeeds if the body has escapes that could hide the
+/// string.
 pub(crate) fn may_have(body: &str, string: &str) -> bool {
     words::has(body, string) || words::has(body, "\\u00")
 }
@@ -20,7 +21,7 @@ pub(crate) fn may_have(body: &str, string: &str) -> bool {
 /// results and documents. `is_new`: true if the block came after the last answer. A body that
 /// cannot be parsed has no blocks.
 pub(crate) fn visit(body: &str, visit: &mut dyn FnMut(&Block<'_>, bool)) {
-    // Warnings about the contents come from the later translation of the body.
+    // Warnings about the request's contents come from the later translation of the body.
     let Ok(request) = Request::read(body, &mut Warnings::new(false)) else { return };
     let last_answer = last_answer(&request.messages);
     for (at, message) in request.messages.iter().enumerate() {
@@ -52,8 +53,8 @@ pub(crate) fn span(body: &str, at: usize) -> Range<usize> {
     begin..begin.saturating_add(value.map_or(0, str::len))
 }
 
-/// Returns a block with its `source` replaced and its other members unchanged. If several members
-/// have this name, the last one is replaced.
+/// Returns a block with its `source` replaced and its other members unchanged. If the block has
+/// several members `source`, the last one is replaced.
 pub(crate) fn with_source(block: &str, source: &str) -> Option<String> {
     let (_, old) = json::members(block).filter(|(name, _)| *name == "source").last()?;
     let begin = json::offset_in(block, old)?;

@@ -39,7 +39,7 @@ pub(crate) const ASKED: &str = "Describe this image.";
 
 /// Images of one request for which descriptions are collected.
 pub(crate) struct Descriptions {
-    /// Positions of images in the body, each with the number of images before it.
+    /// Positions of images in the request body, each with the number of images before it.
     places: Vec<(ImagePlace, usize)>,
     /// Index in `wanted` of each image, in the order of the body; `None` for an image without a
     /// description.
@@ -51,7 +51,7 @@ pub(crate) struct Descriptions {
     on_the_web: usize,
     /// Index in `wanted` of the next image to describe.
     at: usize,
-    /// Number of bytes by which the body may still grow.
+    /// Number of bytes by which the request body may still grow.
     room: usize,
 }
 
@@ -202,7 +202,7 @@ impl Step for Descriptions {
 }
 
 impl Descriptions {
-    /// Finds the images of a body. Returns `None` if no image can be described.
+    /// Finds the images of a request body. Returns `None` if no image can be described.
     fn of(body: &str, settings: &Settings) -> Option<Self> {
         if !words::has(body, "image") {
             return None;
@@ -274,8 +274,8 @@ impl Descriptions {
         (described, all.saturating_sub(described))
     }
 
-    /// Writes the body with descriptions in place of images. An image without a description stays,
-    /// and is later handled as if no vision model were configured.
+    /// Writes the request body with descriptions in place of images. An image without a description
+    /// stays, and is later handled as if no vision model were configured.
     fn written(self, body: &str, warnings: &mut Warnings) -> Vec<u8> {
         for reason in self.wanted.iter().filter_map(|it| it.said.as_ref()?.as_ref().err()) {
             warnings.add_named("vision_failed", reason);
@@ -290,15 +290,15 @@ impl Descriptions {
         self.rewritten(body, &said, warnings)
     }
 
-    /// Writes the body with a placeholder description for each image, before the vision model is
-    /// called.
+    /// Writes the request body with a placeholder description for each image, before the vision
+    /// model is called.
     fn trial(&self, body: &str) -> Vec<u8> {
         let said = |at: usize| self.images.get(at)?.map(|_| "x");
         self.rewritten(body, &said, &mut Warnings::new(false))
     }
 
-    /// Returns the body in which images are replaced by the texts that `said` returns for the
-    /// images' numbers.
+    /// Returns the request body in which images are replaced by the texts that `said` returns for
+    /// the images' numbers.
     fn rewritten<'s>(
         &self,
         body: &str,
@@ -306,8 +306,8 @@ impl Descriptions {
         warnings: &mut Warnings,
     ) -> Vec<u8> {
         let (mut edits, mut room) = (Vec::new(), self.room);
-        // Replace the newest first, while the size limit allows. A request could repeat one image a
-        // thousand times.
+        // Replace the newest images first, while the size limit allows. A request could repeat one
+        // image a thousand times.
         for (place, first) in self.places.iter().rev() {
             let (mut at, mut images, mut described) = (*first, 0_u32, 0_u32);
             let text = place.rewritten(body, &mut |json, image, mark| {
@@ -323,7 +323,8 @@ impl Descriptions {
                 at = at.saturating_add(1);
                 images = images.saturating_add(1);
             });
-            // An image that stays must not replace the text of an error.
+            // An error result with an image that was not described stays unchanged, because the API
+            // allows only texts in an error.
             let is_of_use = described > 0 && (described == images || !place.is_in_error);
             let Some(text) = text.filter(|_| is_of_use) else { continue };
             let Some(left) = room.saturating_add(place.range.len()).checked_sub(text.len()) else {
@@ -343,7 +344,7 @@ impl Descriptions {
     }
 }
 
-/// Returns the text that replaces an image.
+/// Returns the text that replaces an image, made from its description.
 fn words_of(said: Description) -> Result<String, &'static str> {
     let text = said.text.trim();
     if text.is_empty() {
@@ -354,8 +355,8 @@ fn words_of(said: Description) -> Result<String, &'static str> {
     Ok(format!("[An image, described by another model: {kept}{cut}]"))
 }
 
-/// Returns the key of an image. `None` for an image type that models do not accept, and for an
-/// image whose data is not in the request.
+/// Returns the hash and length that identify an image. `None` for an image type that models do not
+/// accept, and for an image whose data is not in the request.
 fn key_of(image: &Image<'_>) -> Option<ImageKey> {
     let text = match &image.source {
         ImageSource::Base64 { data, .. } if image.source.known_type().is_some() => *data,

@@ -24,7 +24,7 @@ pub(crate) struct Documents {
     found: Vec<FoundDocument>,
     /// Documents not read yet, as indices of `found`; the last one is requested next.
     unknown: Range<usize>,
-    /// Number of bytes by which the body may still grow.
+    /// Number of bytes by which the request body may still grow.
     room: usize,
     held: usize,
 }
@@ -32,7 +32,7 @@ pub(crate) struct Documents {
 /// Document in the request body.
 struct FoundDocument {
     block: Range<usize>,
-    /// Range of the document's base64 data in the body, as a JSON string with its quotes.
+    /// Range of the document's base64 data in the request body, as a JSON string with its quotes.
     data: Range<usize>,
     /// Text source that replaces the document's base64 source, as JSON, or the reason for the lack
     /// of a text.
@@ -50,7 +50,7 @@ pub struct DocumentText {
     pub is_cut: bool,
 }
 
-// The text is a part of a prompt.
+// Debug output leaves out the text of the document, which is a part of a prompt.
 impl fmt::Debug for DocumentText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut debug = f.debug_struct("DocumentText");
@@ -74,7 +74,7 @@ pub(crate) fn begin(see: &See<'_>, _: &mut Report) -> Option<Box<dyn Step>> {
         return None;
     }
     let text = see.text()?;
-    // The only check for nearly all requests.
+    // Fast text search, which is the only check for nearly all requests.
     if !blocks::may_have(text, "\"document\"") {
         return None;
     }
@@ -100,7 +100,8 @@ impl Step for Documents {
     }
 
     fn give_up(&mut self) {
-        // The host may have extracted texts already, which then arrive at once.
+        // No action: the host may have extracted texts of documents already, which then arrive at
+        // once.
     }
 
     fn done(self: Box<Self>, see: &See<'_>, report: &mut Report) -> Result<Change, Error> {

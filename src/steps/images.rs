@@ -39,7 +39,7 @@ pub(crate) struct Images {
     /// Index in `wanted` of the next image to fetch.
     at: usize,
     settings: FetchImages,
-    /// Number of bytes by which the body may still grow.
+    /// Number of bytes by which the request body may still grow.
     room: usize,
     held: usize,
 }
@@ -135,8 +135,8 @@ impl Step for Images {
     }
 
     fn limits(&self, status: u16, settings: &Settings) -> ReadLimits {
-        // Read one byte more than the limit to detect larger images. A different status needs no
-        // body.
+        // Read one byte more than the limit to detect larger images. The body of an error status is
+        // not needed.
         let bytes = settings.fetch_images.bytes_max.saturating_add(1);
         let bytes_max = if (200..300).contains(&status) { bytes } else { 0 };
         ReadLimits { bytes_max, is_half_enough: true }
@@ -210,7 +210,7 @@ impl Images {
         });
         images.want(urls);
         if images.found.iter().any(|found| found.must_come && found.wanted.is_err()) {
-            // The request is refused anyway, so nothing is fetched.
+            // The request is refused anyway, so no image is fetched.
             images.at = images.wanted.len();
         }
         (!images.found.is_empty()).then_some(images)
@@ -282,7 +282,7 @@ impl Images {
         }
     }
 
-    /// Returns the numbers of images that were fetched and that were not.
+    /// Returns the number of images that were fetched, and the number of images that were not.
     fn counts(&self) -> (usize, usize) {
         let came = self.wanted.iter().filter(|wanted| matches!(wanted.source, Some(Ok(_)))).count();
         (came, self.wanted.len().saturating_sub(came))
@@ -296,8 +296,8 @@ impl Images {
             return Err(refusal(body, found, found.wanted.err().unwrap_or(Missing::NotAllowed)));
         }
         let mut edits = Vec::with_capacity(self.found.len());
-        // Replace the newest first, while the size limit allows. A request could repeat one image a
-        // thousand times.
+        // Replace the newest images first, while the size limit allows. A request could repeat one
+        // image a thousand times.
         for found in std::mem::take(&mut self.found).into_iter().rev() {
             let block = body.get(found.block.clone()).unwrap_or_default();
             let text = match self.source_for(&found) {

@@ -110,7 +110,7 @@ pub(crate) struct See<'s> {
 }
 
 impl<'s> See<'s> {
-    /// Returns the body as text, if the body is UTF-8. The check reads the whole body.
+    /// Returns the request body as text, if the body is UTF-8. The check reads the whole body.
     pub(crate) fn text(&self) -> Option<&'s str> {
         words::utf8(self.body)
     }
@@ -159,7 +159,7 @@ pub(crate) struct ModelQuestion<'s> {
 /// Question of a step for a web server: an address to fetch.
 pub(crate) struct WebQuestion {
     pub(crate) url: String,
-    /// True if the server may be in a private network.
+    /// True if the web server may be in a private network.
     pub(crate) may_be_private: bool,
     /// Media types that the step can read, for the `accept` header.
     pub(crate) accept: &'static str,
@@ -169,8 +169,8 @@ pub(crate) struct WebQuestion {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ReadLimits {
     pub(crate) bytes_max: usize,
-    /// True if an answer that exceeds the limit is used as far as read; false if the answer counts
-    /// as broken off.
+    /// True if a model's or web server's answer that exceeds the limit is used as far as read;
+    /// false if the answer counts as broken off.
     pub(crate) is_half_enough: bool,
 }
 
@@ -212,7 +212,8 @@ pub(crate) struct WebAnswer {
     /// Target of a redirection, from the `location` header.
     pub(crate) location: Option<String>,
     pub(crate) body: Vec<u8>,
-    /// True if the body ended by the rules of HTTP, or was cut at the limit.
+    /// True if the body of the web server's answer ended by the rules of HTTP, or was cut at the
+    /// limit.
     pub(crate) is_whole: bool,
 }
 

@@ -3,9 +3,9 @@
 use super::json_scan::DEPTH_MAX;
 use crate::json::{self, Reader};
 
-/// Returns the object at the start of a text with escaped control characters, and its length in the
-/// original. Models write line breaks and tabs in strings unescaped, which is invalid but
-/// unambiguous.
+/// Returns the JSON object at the start of a text, with control characters escaped, and the
+/// object's length in the original. Models write line breaks and tabs in strings unescaped, which
+/// is invalid but unambiguous.
 pub(crate) fn escaped(text: &str) -> Option<(String, usize)> {
     let (mut out, mut copied) = (Vec::new(), 0);
     let (mut depth, mut in_string, mut is_escape) = (0usize, false, false);

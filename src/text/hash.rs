@@ -18,9 +18,9 @@ impl Default for MembersHash {
 }
 
 impl MembersHash {
-    /// Adds a member to the hash. `value`: the hash of the member's value.
+    /// Adds a member of the object to the hash. `value`: the hash of the member's value.
     pub(crate) fn add(&mut self, key: Str<'_>, value: u64) {
-        // A sum does not depend on the order.
+        // A sum of the members' hashes does not depend on the order of the members.
         self.0 = self.0.wrapping_add(mix(text(key), value));
     }
 
@@ -36,7 +36,8 @@ pub(crate) fn same(left: &str, right: &str) -> bool {
     left == right || of(left).is_some_and(|left| of(right) == Some(left))
 }
 
-/// Reads the next value, and returns its hash. The recursion is as deep as the reader allows.
+/// Reads the next JSON value, and returns the value's hash. The recursion is as deep as the reader
+/// allows.
 ///
 /// # Errors
 /// The text is not JSON, or nested too deeply.
@@ -64,8 +65,8 @@ pub(crate) fn value(reader: &mut Reader<'_>) -> Result<u64, Error> {
     })
 }
 
-/// Returns the hash of a string, however it is escaped. Almost all strings use the usual escapes;
-/// only others are unescaped and escaped again.
+/// Returns the hash of a string, however the string is escaped. Almost all strings use the usual
+/// escapes; only other strings are unescaped and escaped again.
 pub(crate) fn text(text: Str<'_>) -> u64 {
     let raw = text.raw();
     if !text.is_escaped() || is_usual(raw.as_bytes()) {

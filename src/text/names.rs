@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 
 use crate::text::hash;
 
-/// Number of names in the list, which is searched from its beginning.
+/// Maximum number of names in the list, which is searched from its beginning.
 const FIRST_MAX: usize = 32;
 
-/// Capacity of the list once it has a name: few maps have only one.
+/// Capacity of the list of names once it has a name: few maps have only one name.
 const FIRST_CAPACITY: usize = 16;
 
 /// Map of values by name, in the order in which the names were added.
@@ -75,13 +75,13 @@ impl<'a, T> Names<'a, T> {
         *self.later.entry(name).or_insert(next)
     }
 
-    /// Returns the value of `name` in the map.
+    /// Returns the value that the map has for `name`.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&T> {
         self.values.get(self.place(name)?)
     }
 
-    /// Returns a mutable reference to the value of `name`.
+    /// Returns a mutable reference to the value that the map has for `name`.
     pub fn get_mut(&mut self, name: &str) -> Option<&mut T> {
         let place = self.place(name)?;
         self.values.get_mut(place)
@@ -93,7 +93,7 @@ impl<'a, T> Names<'a, T> {
         self.place(name).is_some()
     }
 
-    /// Sets the value of `name`, and returns the previous value.
+    /// Sets the map's value for `name`, and returns the previous value.
     pub fn insert(&mut self, name: impl Into<Cow<'a, str>>, value: T) -> Option<T> {
         let place = self.place_or_next(name);
         debug_assert!(place <= self.values.len(), "a name has no value");
@@ -106,7 +106,8 @@ impl<'a, T> Names<'a, T> {
         }
     }
 
-    /// Returns the value of `name`, and inserts the result of `value` if there is none.
+    /// Returns the map's value for `name`. If there is none, inserts the result of the function
+    /// `value` first.
     pub fn get_or_insert_with(
         &mut self,
         name: Cow<'a, str>,
@@ -123,7 +124,7 @@ impl<'a, T> Names<'a, T> {
         self.values.get(place)
     }
 
-    /// Changes the value of `name`; a new name starts with the default value.
+    /// Changes the map's value for `name`; a new name starts with the default value.
     pub fn update(&mut self, name: impl Into<Cow<'a, str>>, change: impl FnOnce(&mut T))
     where
         T: Default,
@@ -149,7 +150,7 @@ impl<'a, T> Names<'a, T> {
         self.values.is_empty()
     }
 
-    /// Removes all names.
+    /// Removes all names and their values from the map.
     pub fn clear(&mut self) {
         self.first.clear();
         self.later.clear();

@@ -3,13 +3,13 @@
 
 use crate::json::{Error, Reader, ValueKind};
 
-/// Reads a value, and returns its text unless the value is empty or means success.
+/// Reads a JSON value, and returns its text unless the value is empty or means success.
 pub(crate) fn something<'a>(reader: &mut Reader<'a>) -> Result<Option<&'a str>, Error> {
     Ok(Some(reader.skip()?).filter(|raw| says_something(raw)))
 }
 
 /// Returns true if the value of an `error` member is an error. `""`, `{}`, `false`, `"success"` and
-/// objects of such values are none: gateways with fixed structures send them with every chunk.
+/// objects of such values are no errors: gateways with fixed structures send them with every chunk.
 pub(crate) fn says_something(raw: &str) -> bool {
     !says_nothing(&mut Reader::of(raw)).unwrap_or(false)
 }
@@ -29,7 +29,7 @@ pub(crate) fn unquoted(raw: &str) -> &str {
     raw.strip_prefix('"').and_then(|inside| inside.strip_suffix('"')).unwrap_or(raw)
 }
 
-/// Reads a value, and returns true if it is empty or means success.
+/// Reads a JSON value, and returns true if the value is empty or means success.
 fn says_nothing(reader: &mut Reader<'_>) -> Result<bool, Error> {
     let mut nothing = true;
     match reader.kind()? {

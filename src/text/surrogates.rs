@@ -10,7 +10,8 @@ use crate::text::words;
 /// stay, because the escapes have the same length.
 #[must_use]
 pub(crate) fn without_halves(body: &str) -> Cow<'_, str> {
-    // Almost no body has any surrogate escapes at all: JavaScript and Rust write the character.
+    // Almost no body has escapes of surrogates at all: JavaScript and Rust write the character
+    // itself.
     let first = words::find(body, "\\u").and_then(|at| body.get(at..)).unwrap_or_default();
     if !words::has_any(first, &["\\ud", "\\uD"]) {
         return Cow::Borrowed(body);

@@ -25,8 +25,8 @@ pub fn bare(text: &str) -> &str {
     bare.trim()
 }
 
-/// Returns an object without surrounding white space. Almost no object has any, which its brackets
-/// show quickly.
+/// Returns the text of a JSON object without surrounding white space. Almost no text has any, which
+/// the brackets at its ends show quickly.
 #[inline]
 #[must_use]
 pub fn trim_object(text: &str) -> &str {
@@ -55,7 +55,8 @@ pub fn overlap(text: &str, word: &str) -> usize {
         .unwrap_or(0)
 }
 
-/// Returns the text behind `word`, which is ASCII, if `text` begins with it in upper or lower case.
+/// Returns the text behind `word` if `text` begins with `word`, which is ASCII, in upper or lower
+/// case.
 #[must_use]
 pub fn after_start<'t>(text: &'t str, word: &str) -> Option<&'t str> {
     let (start, rest) = text.split_at_checked(word.len())?;

@@ -39,7 +39,7 @@ enum TextCounter<'t> {
     Bytes(u64),
     /// Careful estimate from the kinds of letters, in thousandths of a token.
     Letters(u64),
-    /// Count by a tokenizer, later: all text is collected.
+    /// Text collected for a later count by a tokenizer.
     Kept(&'t mut String),
 }
 

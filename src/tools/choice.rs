@@ -27,7 +27,7 @@ pub(super) enum SentChoice {
 
 impl SentChoice {
     /// Translates the client's `choice`, and removes functions that must not be sent with the
-    /// result.
+    /// translated choice.
     pub(super) fn new(
         choice: Option<&ToolChoice<'_>>,
         functions: &mut Vec<Function<'_>>,
@@ -90,7 +90,8 @@ impl SentChoice {
         }
     }
 
-    /// Writes the member `tool_choice` in the form of the Responses API, if a choice is sent.
+    /// Writes the member `tool_choice` in the form of the Responses API, unless the choice is
+    /// `Absent`.
     pub(super) fn write_flat(&self, json: &mut Writer<'_>) {
         match self {
             Self::Function(name) => {
@@ -101,7 +102,8 @@ impl SentChoice {
         }
     }
 
-    /// Writes the member `tool_choice` in the form of Chat Completions, if a choice is sent.
+    /// Writes the member `tool_choice` in the form of Chat Completions, unless the choice is
+    /// `Absent`.
     pub(super) fn write(&self, json: &mut Writer<'_>) {
         let word = match self {
             Self::Absent => return,

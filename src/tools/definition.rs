@@ -69,7 +69,7 @@ pub(super) fn function<'a>(
     let mut function = match kind {
         ToolKind::Client(builtin) => {
             let name = match name {
-                // A later version of the tool may have another name.
+                // A later, unknown version of the predefined tool may have another name.
                 Some(name) if !known => checked_name(name, body, at, warnings)?,
                 _ => Cow::Borrowed(builtin.name()),
             };
@@ -87,7 +87,7 @@ pub(super) fn function<'a>(
             };
             Function::ready(&definition, function.text(), name.decode())
         }
-        // The last of the three kinds is a custom tool.
+        // Definition of a custom tool, the last of the three kinds.
         _ => {
             let name = name.ok_or_else(|| required(body, at, "name"))?;
             let name = checked_name(name, body, at, warnings)?;
@@ -190,9 +190,9 @@ fn check_schema(schema: &str, body: &str, at: usize) -> Result<(), Error> {
 struct SchemaTop {
     /// True if the schema's `type` is `object`; `None` if there is no `type`.
     object: Option<bool>,
-    /// True if the schema has a `oneOf`, `allOf` or `anyOf`.
+    /// True if the top level of the schema has a `oneOf`, `allOf` or `anyOf`.
     union: bool,
-    /// Name of a member with a value of the wrong type, and the right type.
+    /// Name of a schema member whose value has the wrong type, and the right type.
     odd: Option<(&'static str, &'static str)>,
 }
 

@@ -14,7 +14,7 @@ use crate::model::tool::ToolDefinition;
 use crate::profile::{Profile, ToolSchema};
 use crate::text::words;
 
-/// Maximum number of input examples in a description.
+/// Maximum number of input examples in a function's description.
 const EXAMPLES_MAX: usize = 3;
 const EXAMPLE_BYTES_MAX: usize = 2048;
 
@@ -24,7 +24,7 @@ pub(super) struct FunctionForm {
     dialect: ToolSchema,
     /// True if each function needs a description, even an empty one.
     empty_description: bool,
-    /// Maximum length of a description in characters; 0 if unlimited.
+    /// Maximum length of a function's description in characters; 0 if unlimited.
     description_max: usize,
 }
 
@@ -49,9 +49,10 @@ pub(super) struct Function<'a> {
     pub(super) toolset: Option<&'static str>,
     /// Index of the function in the client's `tools`; `None` for a member of a toolset.
     pub(super) place: Option<usize>,
-    /// JSON Schema of the input, before its translation to the upstream's schema dialect.
+    /// JSON Schema of the function's input, before its translation to the upstream's schema
+    /// dialect.
     pub(super) schema: Cow<'a, str>,
-    /// Findings about the schema from its first reading.
+    /// Findings about the function's schema from its first reading.
     found: Found,
     /// Member `strict`: true if inputs must match the schema exactly.
     pub(super) strict: bool,
@@ -61,7 +62,7 @@ pub(super) struct Function<'a> {
     /// and schema.
     pub(super) withheld: bool,
     description: Str<'a>,
-    /// Text about options and examples that is appended to the description.
+    /// Text about options and examples that is appended to the function's description.
     remarks: String,
     /// Function in Chat Completions form, which is sent unchanged except for members that are null.
     ready: Option<&'a str>,
@@ -184,7 +185,7 @@ impl<'a> Function<'a> {
         json.begin_object().kind("function");
         json.key("function").begin_object();
         if let Some(function) = self.ready {
-            // The function was parsed before, so it is an object.
+            // The definition in Chat Completions form was parsed before, so it is an object.
             let _ = write_given(json, function);
         } else {
             self.write_members(json, form);
@@ -215,7 +216,7 @@ impl<'a> Function<'a> {
         json.end_object();
     }
 
-    /// Writes the members `name`, `description` and `parameters`.
+    /// Writes the members `name`, `description` and `parameters` of the function.
     fn write_members(&self, json: &mut Writer<'_>, form: FunctionForm) {
         let FunctionForm { dialect, empty_description, description_max } = form;
         json.key("name").text(&self.outgoing);

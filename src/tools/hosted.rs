@@ -182,8 +182,8 @@ fn leave_out(
     Ok(())
 }
 
-/// Returns the value of `web_search_options` for the web search tool `definition`. Its limits have
-/// no counterpart.
+/// Returns the value of `web_search_options` for the web search tool `definition`. The tool's
+/// limits have no counterpart in Chat Completions.
 fn web_search_options(
     definition: &ToolDefinition<'_>,
     body: &str,

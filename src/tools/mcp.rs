@@ -98,7 +98,7 @@ enum Allowed<'a> {
     These(Vec<Cow<'a, str>>),
 }
 
-/// Element of `mcp_servers`.
+/// Element of the request member `mcp_servers`: one MCP server.
 struct McpServer<'a> {
     name: Str<'a>,
     url: Str<'a>,
@@ -183,7 +183,7 @@ fn configured(raw: &str) -> Result<Allowed<'_>, json::Error> {
     Ok(if enabled { allowed } else { Allowed::These(Vec::new()) })
 }
 
-/// Returns the tools that a toolset enables. Deferred tools are enabled, too, because no tool
+/// Returns the tools that an MCP toolset enables. Deferred tools are enabled, too, because no tool
 /// search could load them.
 fn allowed_by<'t>(toolset: &'t ToolDefinition<'_>, body: &str) -> Result<Allowed<'t>, Error> {
     let path = || path_at(body, toolset.at);

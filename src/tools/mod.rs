@@ -70,7 +70,7 @@ pub(crate) fn plain_name(name: &str) -> Cow<'_, str> {
 /// Client's `cache_control` mark on a tool.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ToolMark {
-    /// Index of the tool among the tools that are sent.
+    /// Index of the marked tool among the tools that are sent.
     at: usize,
     pub(crate) cached: CacheMark,
 }
@@ -86,7 +86,7 @@ pub(crate) struct ToolRequest<'a> {
     pub servers: McpServers<'a>,
     /// Additions and removals of tools in the conversation, in order.
     pub changes: Vec<ToolChange<'a>>,
-    /// Names in the tool references of the conversation.
+    /// Names of tools in the `tool_reference` blocks of the conversation.
     pub activated: NameSet<'a>,
     /// Member `tool_choice`: which tools the model may or must call.
     pub choice: Option<ToolChoice<'a>>,

@@ -19,7 +19,7 @@ const KEPT_MAX: usize = LENGTH_MOST - MARK_LENGTH;
 /// Length of the mark at the end of a shortened name: `_` and eight hexadecimal digits.
 const MARK_LENGTH: usize = 9;
 
-/// Prefix of a name whose first character the upstream does not accept there.
+/// Prefix of a tool name whose first character the upstream does not accept at the start.
 const PREFIX: &str = "tool_";
 
 /// Rules for tool names that an upstream accepts.
@@ -57,7 +57,8 @@ impl NameRules {
         Self { length_max: LENGTH_MOST, first: First::Any }
     }
 
-    /// Returns true if the first character of a name is allowed there.
+    /// Returns true if the upstream accepts the first character of the tool name `name` at the
+    /// start.
     fn begins_well(self, name: &str) -> bool {
         let first = name.bytes().next().unwrap_or(b'_');
         match self.first {
@@ -95,7 +96,7 @@ pub(super) fn outgoing(name: &str, rules: NameRules) -> Cow<'_, str> {
     Cow::Owned(outgoing)
 }
 
-/// Returns true if the Messages API itself accepts the name.
+/// Returns true if the Messages API itself accepts the tool name.
 #[must_use]
 pub(super) fn is_valid(name: &str) -> bool {
     (1..=128).contains(&name.len()) && name.bytes().all(is_name_byte)

@@ -78,8 +78,8 @@ pub(super) struct Offers<'a> {
     takes_mcp: bool,
     /// Toolsets of MCP servers.
     mcp: Vec<ToolDefinition<'a>>,
-    /// Number of definitions so far. The elements of `tools` come first, so this is the index of
-    /// the next element.
+    /// Number of tool definitions added so far. The elements of `tools` come first, so this is the
+    /// index of the next element.
     defined: usize,
     candidates: Vec<OfferCandidate<'a>>,
     /// Index of each candidate by its outgoing name.
@@ -105,12 +105,12 @@ impl<'a> Offers<'a> {
         }
     }
 
-    /// Reserves capacity for this number of definitions.
+    /// Reserves capacity for this number of tool definitions.
     pub(super) fn expect(&mut self, definitions: usize) {
         self.candidates.reserve_exact(definitions);
     }
 
-    /// Adds a definition; `added` is true if a `tool_addition` brought the definition.
+    /// Adds a tool definition; `added` is true if a `tool_addition` brought the definition.
     pub(super) fn define(
         &mut self,
         definition: ToolDefinition<'a>,
@@ -327,8 +327,8 @@ impl<'a> Offers<'a> {
             }
         }
         if all {
-            // The tools keep their positions, because each request has all of them, whatever a
-            // search finds.
+            // Deferred tools keep their positions, because each request has all of them, whatever a
+            // tool search finds.
             let waits = |it: &&mut OfferCandidate<'_>| {
                 matches!(it.state, Availability::Deferred | Availability::Loaded(_))
             };

@@ -30,12 +30,12 @@ impl Builtin {
         self.text("name").raw()
     }
 
-    /// Returns the description for the model.
+    /// Returns the predefined function's description for the model.
     pub(super) fn description(self) -> Str<'static> {
         self.text("description")
     }
 
-    /// Returns the JSON Schema of the input, without white space.
+    /// Returns the JSON Schema of the predefined function's input, without white space.
     pub(super) fn input_schema(self) -> String {
         json::compacted(json::member(self.0, "input_schema").unwrap_or("{}"))
     }
@@ -55,7 +55,7 @@ pub(super) struct Toolset {
     pub(super) name: &'static str,
     /// Functions of the toolset, as the JSON text of an array.
     members: &'static str,
-    /// Names of functions that are offered only if the client enables them.
+    /// Names of the toolset's functions that are offered only if the client enables them.
     pub(super) disabled: &'static [&'static str],
 }
 

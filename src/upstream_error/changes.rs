@@ -1,8 +1,9 @@
 //! Table of the changes to a request that an upstream may demand by refusing the request, one row
 //! per change.
 //!
-//! A row states which requests have the refused part, its path in the request, the words by which
-//! servers name it, and the change itself. The wordings of whole error messages are in `wordings`.
+//! A row states which requests have the refused part, the path of that part in the request, the
+//! words by which servers name it, and the change itself. The wordings of whole error messages are
+//! in `wordings`.
 
 mod rows;
 
@@ -13,7 +14,7 @@ use crate::observe::warning::Warnings;
 use crate::profile::Profile;
 pub(super) use rows::rows;
 
-/// Loss of the client caused by a change, ordered from the smallest.
+/// Loss that a change to a request causes for the client, ordered from the smallest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Loss {
     /// Loss of nothing visible to the client: only the form of texts and ids changes, or data that
@@ -27,7 +28,7 @@ pub(super) enum Loss {
 }
 
 /// Function that returns true if a request with this context can have the refused part. If the
-/// request lacks the part, an error that names it means something else.
+/// request lacks the part, an error that names the part means something else.
 type Has = fn(&Refused, &RequestContext) -> bool;
 
 /// Row of the table: a change to the request, and the evidence that an upstream demands it. Text
@@ -42,7 +43,7 @@ pub(super) struct ChangeRow {
     chat: Has,
     /// Test that returns true if a Responses request can have the refused part.
     responses: Has,
-    /// True if requests in the Messages protocol can have this change.
+    /// True if requests in the Messages protocol can have the refused part.
     messages: bool,
     /// Member of the client's request that the change drops, which strict mode forbids; empty if no
     /// member is dropped.
@@ -73,12 +74,14 @@ enum WarningName {
 }
 
 impl Refused {
-    /// Returns the row of the change. A change without a row would leave the request as it is.
+    /// Returns the table's row for the change. A change without a row would leave the request as it
+    /// is.
     fn row(&self) -> &'static ChangeRow {
         rows().find(|row| row.change.is_like(self)).unwrap_or(&rows::ROW)
     }
 
-    /// Returns the code of the warning, and the profile key that belongs to it, if any.
+    /// Returns the code of the warning about the change, and the profile key that belongs to the
+    /// change, if any.
     #[must_use]
     pub fn code(&self) -> (&'static str, &'static str) {
         match self.row().warning {
@@ -107,8 +110,8 @@ impl Refused {
         self.row().messages
     }
 
-    /// Returns the members that the row's paths end with, each after the member that contains it if
-    /// that is a cache mark, and else after an empty name.
+    /// Returns the members at the ends of the row's paths, as pairs: `cache_control` if the member
+    /// is inside of a cache mark, otherwise an empty name; and the name of the member.
     pub(crate) fn members(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         self.row().places.split(" | ").map(|path| {
             let (before, member) = path.rsplit_once('.').unwrap_or(("", path));
@@ -124,7 +127,7 @@ impl Refused {
         self.row().loss == Loss::Nothing
     }
 
-    /// Returns true if this refusal repeats an older one, or corrects it. For example, a server
+    /// Returns true if this refusal repeats an older refusal, or corrects it. For example, a server
     /// first states its context window as the limit, and then refuses an answer of that length.
     #[must_use]
     pub(crate) fn replaces(&self, older: &Self) -> bool {
@@ -147,7 +150,8 @@ impl Refused {
         warnings: &mut Warnings,
     ) -> Result<(), Error> {
         let row = self.row();
-        // If the server names efforts, the nearest of them is sent, so nothing is dropped.
+        // If the server names efforts of reasoning, the nearest effort is sent, so nothing is
+        // dropped.
         let is_kept = matches!(self, Self::Effort(values) if !values.is_empty());
         if !row.drops.is_empty() && !is_kept {
             warnings.dropped(row.drops)?;

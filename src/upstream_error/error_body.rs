@@ -51,8 +51,8 @@ fn is_plain_code(code: &str) -> bool {
     (1..=64).contains(&code.len()) && code.bytes().all(is_letter)
 }
 
-/// Path of a text in an error body: the rank of the member's name at each level. A lower path is
-/// better.
+/// Path of a text in an error body: the rank of the member's name at each level. A text with a
+/// lower path is more likely the message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct JsonPath {
     path: [u8; DEPTH_MAX],
@@ -98,7 +98,7 @@ pub(super) struct ErrorBody {
     /// Time to wait before a retry, in milliseconds; Gemini sends it in the body instead of a
     /// header.
     pub(super) retry_after: Option<u64>,
-    /// Path at which the message was found; lower paths replace it.
+    /// Path at which the message was found; a text with a lower path replaces the message.
     place: Option<JsonPath>,
     /// Message of the server behind a router: OpenRouter's `metadata.raw`, Databricks'
     /// `external_model_error`.
@@ -114,7 +114,7 @@ pub(super) struct ErrorBody {
 }
 
 impl ErrorBody {
-    /// Parses a whole error body, the value of its `error`, or plain text.
+    /// Parses a whole error body, the value of its member `error`, or plain text.
     pub(super) fn read(text: &str) -> Self {
         let text = words::bare(text);
         // The body may be a single event of a stream.
@@ -144,8 +144,8 @@ impl ErrorBody {
         Self { message, codes: vec![code.to_owned()], ..Self::default() }
     }
 
-    /// Adds a text to the message, and cuts both at the limit, because searches in longer texts
-    /// would be slow.
+    /// Adds a text to the message, and cuts the joined text at the limit, because searches in
+    /// longer texts would be slow.
     fn append(&mut self, mut text: String) {
         for text in [&mut text, &mut self.message] {
             let end = words::beginning(text, MESSAGE_BYTES_MAX).len();
@@ -212,7 +212,7 @@ impl ErrorBody {
     }
 
     /// Sets the message to a text found at `place`, unless the current message has a better path.
-    /// The text may be embedded JSON.
+    /// The text found may be embedded JSON.
     fn take(&mut self, text: &str, place: JsonPath) {
         let text = text.trim();
         if !self.is_better(text, place) {
@@ -228,7 +228,7 @@ impl ErrorBody {
     }
 
     /// Sets the message to a text found at `place`, unless the current message has a better path.
-    /// The text is not parsed as JSON.
+    /// The text found is not parsed as JSON.
     fn take_plain(&mut self, text: &str, place: JsonPath) {
         let text = text.trim();
         if self.is_better(text, place) {

@@ -37,11 +37,11 @@ const ROOTS: [&str; 7] = ["body", "params", "parameter", "parameters", "request"
 /// Strength of the evidence that an upstream demands a change, strongest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Evidence {
-    /// Path in the error message that leads to the part which the change affects.
+    /// Path in the error message that leads to the part of the request which the change affects.
     Path,
     /// Complaint that a text was expected, for a change that produces a text.
     Form,
-    /// Name of the part which the change affects, in the server's own words.
+    /// Name of the part of the request which the change affects, in the server's own words.
     Name,
 }
 
@@ -90,7 +90,8 @@ pub(crate) fn changes(
             } else {
                 return None;
             };
-            // For a text that is too long, only a path shows whether the text can be left out.
+            // A text that is too long is left out only if a path in the error message leads to the
+            // text.
             let can_be = !is_too_long || evidence == Evidence::Path || can_be_shorter(&row.change);
             can_be.then(|| (row.loss, evidence, row.change.clone()))
         })
@@ -176,7 +177,8 @@ fn paths_in<'m>(message: &'m str, sent: Option<&'m str>) -> impl Iterator<Item =
     })
 }
 
-/// Returns the steps of a path, without the names that validators write before it.
+/// Returns the steps of a path in an error, without the names that validators write before the
+/// path.
 fn steps(path: &str) -> impl Iterator<Item = &str> {
     let steps = path.split(['.', '[', ']', '/', '\'', '"']).filter(|step| !step.is_empty());
     let mut steps = steps.take(STEPS_MAX).peekable();
@@ -186,7 +188,7 @@ fn steps(path: &str) -> impl Iterator<Item = &str> {
     steps
 }
 
-/// Returns a path without resolving it, because the request is gone.
+/// Returns the steps of a path in an error without looking them up, because the request is gone.
 fn unresolved(path: &str) -> Option<RequestPath> {
     let name = |step: &str| match step.bytes().all(|byte| byte.is_ascii_digit()) {
         true => "*".to_owned(),
@@ -232,10 +234,10 @@ fn resolved(path: &str, sent: &str) -> Option<RequestPath> {
     (!found.is_empty()).then_some(found)
 }
 
-/// Returns true if a path leads to the part that a row affects, or into it. If a text was expected,
-/// the path may also lead to a value that contains the part.
+/// Returns true if a path leads to the part of the request that a row affects, or into this part.
+/// If a text was expected, the path may also lead to a value that contains the part.
 fn leads_to(path: &RequestPath, row: &ChangeRow, wants_text: bool) -> bool {
-    // A complaint about one part of a list does not demand a text in place of the list.
+    // A complaint about one element of a list does not demand a text in place of the whole list.
     let is_list = row.makes_text && row.loss == Loss::Nothing;
     listed(row.places).any(|place| {
         let place: Vec<_> = place.split('.').collect();
@@ -248,7 +250,7 @@ fn leads_to(path: &RequestPath, row: &ChangeRow, wants_text: bool) -> bool {
     })
 }
 
-/// Returns true if the server's own words name the part that a row affects.
+/// Returns true if the server's own words name the part of the request that a row affects.
 fn is_named(row: &ChangeRow, echoes: &mut Echoes<'_>) -> bool {
     listed(row.names).any(|name| name.split(" & ").all(|part| echoes.names(part)))
         && (row.lacks.is_empty() || listed(row.lacks).any(|word| echoes.refuses(word)))

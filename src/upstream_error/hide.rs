@@ -60,7 +60,7 @@ impl View {
         }
     }
 
-    /// Marks the bytes of the text that match a part of the pattern.
+    /// Marks the bytes of the text that match a part of the credential in `pattern`.
     fn mark(&self, pattern: &[u8], marked: &mut [bool]) {
         let run = RUN.min(pattern.len());
         if run == 0 {
@@ -82,8 +82,8 @@ impl View {
     }
 }
 
-/// Returns the text with `***` in place of each word that is marked, even partly. The digits at
-/// either end of base64 also belong to neighbouring bytes.
+/// Returns the text with `***` in place of each word with a marked byte. The digits at either end
+/// of base64 also belong to neighbouring bytes.
 fn without_marked(text: &str, marked: &[bool]) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

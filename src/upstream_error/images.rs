@@ -5,8 +5,8 @@ use super::wordings::{FETCHING, FOR_MORE, ONE_IMAGE, PhraseRole, SPOILT_IMAGE, T
 use crate::model::request_context::RequestContext;
 use crate::text::words;
 
-/// Returns true if an error message refuses one of the images, or their number. `parameter`: the
-/// parameter that the error names in a separate member.
+/// Returns true if an error message refuses one of the images, or the number of images.
+/// `parameter`: the parameter that the error names in a separate member.
 pub(super) fn is_one_image(
     message: &str,
     parameter: Option<&str>,

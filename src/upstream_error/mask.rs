@@ -83,7 +83,7 @@ pub(super) fn masked(text: &str) -> String {
         }
         let end = from.find(|letter| !is_word(letter)).unwrap_or(from.len());
         let (whole, after) = from.split_at_checked(end).unwrap_or((from, ""));
-        // A full stop ends the sentence, not the word.
+        // A full stop belongs to the sentence, and not to the possible credential before it.
         let word = words::trim_end(whole, b".");
         if looks_like_key(word) || (reach > 0 && could_be_key(word, sure)) {
             out.push_str("***");

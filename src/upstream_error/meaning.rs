@@ -62,7 +62,8 @@ impl ErrorBody {
         || self.has_code(&INVALID_PROMPT_CODES) && INVALID_PROMPT.any(&self.message)
     }
 
-    /// Returns true if the error is a rate limit per minute, whatever its code states.
+    /// Returns true if the error is a rate limit per minute, even if its code means an empty
+    /// account.
     pub(super) fn is_limited(&self) -> bool {
         LIMITED.any(&self.own_words())
     }

@@ -71,8 +71,8 @@ pub(crate) fn stop_reason(status: u16, error: &Error) -> Option<StopReason> {
     is_answer.then_some(stop_reason)
 }
 
-/// Returns the error for an upstream that does not have the requested model, if the body is about
-/// that.
+/// Returns the error for an upstream that does not have the requested model, if the error body says
+/// so.
 #[must_use]
 pub(crate) fn unknown_model(body: &[u8]) -> Option<Error> {
     let error_body = ErrorBody::read(&String::from_utf8_lossy(body));
@@ -240,7 +240,7 @@ fn unread_reasoning(
     let is_unread =
         error_body.has_code(&UNREAD_CODES) || REASONING_UNREAD.any(&without_quotes(message));
     is_unread.then(|| Reason::ReasoningUnread {
-        // The indices are written as `u64`, because no other number of 64 bits is written.
+        // The indices are formatted as `u64`, because all other formatted integers have this type.
         block: format!("messages.{}.content.{}", message_at as u64, block as u64),
     })
 }

@@ -39,8 +39,8 @@ static NAMES: [(&[&str], Reason); 14] = [
     (&["max_output_tokens"], Reason::Parameter(Parameter::OutputLimit)),
 ];
 
-/// Names of parameters that are ordinary words, too. They count only at positions where a parameter
-/// is named.
+/// Names of parameters that are ordinary words, too. These words count only at positions where a
+/// parameter is named.
 static WORDS: [(&[&str], Reason); 6] = [
     (&["stop"], Reason::Parameter(Parameter::Stop)),
     (&["thinking"], Reason::Parameter(Parameter::ThinkingSwitch)),
@@ -50,7 +50,8 @@ static WORDS: [(&[&str], Reason); 6] = [
     (&["phase"], Reason::Parameter(Parameter::Phase)),
 ];
 
-/// Beginnings of paths that end with the name of a different member.
+/// Beginnings of paths to members of messages or tools, whose last name may equal the name of a
+/// parameter.
 const OTHER_PATHS: [&str; 2] = ["messages.", "tools."];
 
 /// Returns the parameter that an upstream's error message refuses. `parameter`: the name that the
@@ -63,7 +64,7 @@ pub(super) fn refused_parameter(message: &str, parameter: Option<&str>) -> Optio
 }
 
 fn refused_by(whole: &str) -> Option<Reason> {
-    // After `[type=`, pydantic quotes the request.
+    // Pydantic quotes the request after `[type=`.
     let message = words::split_once(whole, "[type=").map_or(whole, |(error_body, _)| error_body);
     let text = without_quotes(message);
     let is_path = |path: &str| {
@@ -133,8 +134,8 @@ fn places(text: &str, name: &str) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Returns the position of `name`, an ordinary word, in quotes or at a position where a parameter
-/// is named.
+/// Returns the position of `name`, an ordinary word, if the word is in quotes or at a position
+/// where a parameter is named.
 fn place_of_word(text: &str, name: &str) -> Option<usize> {
     places(text, name).find(|at| {
         let (before, behind) = text.split_at_checked(*at).unwrap_or_default();

@@ -8,8 +8,8 @@ use crate::error::Reason;
 use crate::model::request_context::RequestContext;
 use crate::text::words;
 
-/// Status assumed for an error inside of a response with status 200, if it states none. A server's
-/// own 502 is handled alike.
+/// Status assumed for an error inside of a response with status 200, if the error states no status.
+/// A server's own 502 is handled alike.
 const NO_STATUS: u16 = 502;
 
 /// Returns the parts of the request that an error is about, most certain first. `status`: the
@@ -39,8 +39,8 @@ pub(super) fn reasons(
         reasons.push(Reason::Pairing);
     }
     let content = has_calls.then(|| content::refused_content(message, text)).flatten();
-    // Servers use the same words for images. So calls without text come first, where nothing is
-    // lost, and images follow if that change does not help.
+    // Servers use the same words for calls without text and for images. The change for such calls
+    // comes first, because it loses nothing.
     let is_silent = context.refusable.silent_calls;
     reasons.extend(content.clone().filter(|_| is_silent));
     if is_of_lack && context.refusable.images {

@@ -3,8 +3,8 @@
 
 use crate::text::words;
 
-/// Phrases before the invalid value in an error message. The value extends to the end of the
-/// message.
+/// Phrases before an invalid value that an error message quotes. The quoted value extends to the
+/// end of the message.
 const GOT: &[&str] = &[
     "'input': ",
     "input_value=",
@@ -58,7 +58,8 @@ pub(super) fn own_words(message: &str) -> String {
     text.to_ascii_lowercase()
 }
 
-/// Returns the text behind a quoted sentence; `None` if `quoted` does not begin with one.
+/// Returns the text behind a quoted sentence; `None` if `quoted` does not begin with a quoted
+/// sentence.
 fn behind_quote<'t>(before: &str, quoted: &'t str) -> Option<&'t str> {
     let opens = before.bytes().last().is_none_or(|byte| !byte.is_ascii_alphanumeric());
     if !opens || MESSAGES.iter().any(|start| ends_with(before, start)) {

@@ -10,10 +10,11 @@ use crate::profile::{Effort, EmptyAssistantContent};
 /// client's settings, so every later request would be refused, too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// Pairing of calls and results, which the upstream refuses although it is correct. Calls named
-    /// in this message are written as text, or all calls if it names none.
+    /// Pairing of calls and results, which the upstream refuses although the pairing is correct.
+    /// Calls named in the error message are written as text, or all calls if the message names
+    /// none.
     Calls(String),
-    /// Images, which the model does not support: they are left out.
+    /// Images, which the model does not support and which are left out.
     Images,
     /// PDF documents in the conversation, which are left out.
     Documents,
@@ -31,9 +32,10 @@ pub enum Refused {
     StreamOptions,
     /// Effort of reasoning: the nearest of these values is sent, or none.
     Effort(Vec<Effort>),
-    /// Number of stop sequences beyond this limit: Creole itself cuts the text at the others.
+    /// Number of stop sequences beyond this limit: Creole itself cuts the text at the further
+    /// sequences.
     StopCount(usize),
-    /// Form of an assistant message without text: this other form is sent instead.
+    /// Form of an assistant message without text: the given form is sent instead.
     EmptyContent(EmptyAssistantContent),
     /// Adjacent messages of one role, or a first message that is not the user's.
     Neighbours,
@@ -42,7 +44,7 @@ pub enum Refused {
     Streaming(bool),
     /// List of texts as the content of a message: the texts are joined to one.
     JoinedTexts,
-    /// List as the result of a call: it becomes a text, and its other parts follow in a user
+    /// List as the result of a call: the list becomes a text, and its other parts follow in a user
     /// message.
     ResultsAsText,
     /// Form of call ids, which are replaced by ids of nine alphanumeric characters.
@@ -51,8 +53,8 @@ pub enum Refused {
     ReasoningInEachTurn,
     /// Flag `strict` of tools and schemas, which is left out.
     StrictTools,
-    /// Value of `tool_choice` that forces a call: only that tool is offered, and the model is free
-    /// to call it.
+    /// Value of `tool_choice` that forces a call: only the forced tool is offered, and the model is
+    /// free to call it.
     ForcedTool,
     /// Names of tools, which are shortened and reduced to the characters that OpenAI allows.
     Names,
@@ -62,9 +64,9 @@ pub enum Refused {
     Extensions,
     /// Marks of prompt caching (`cache_control`), which are left out.
     CacheMarks,
-    /// Parameter of another kind, which is left out, or sent under its other name. Without `stop`,
-    /// Creole cuts the text itself; without `parallel_tool_calls`, only the answer's first call is
-    /// kept.
+    /// Parameter of another kind, which is left out, or sent under its other name. If `stop` is
+    /// left out, Creole cuts the text itself; if `parallel_tool_calls` is, only the answer's first
+    /// call is kept.
     Parameter(Parameter),
 }
 
@@ -88,8 +90,8 @@ impl WindowSpace {
     /// are left.
     fn of(limit: ContextLimit, context: &RequestContext) -> Option<Self> {
         let ContextLimit::Sum { prompt, answer, window } = limit else { return None };
-        // The refused number of tokens is too large, even if it would fit by the counts in the
-        // error.
+        // The new limit of the answer must be below the refused limit, even if the refused limit
+        // would fit by the counts in the error.
         let refused = if context.limits.max_tokens == 0 {
             answer
         } else {
@@ -100,8 +102,8 @@ impl WindowSpace {
         (answer >= Self::LEAST).then_some(space)
     }
 
-    /// Returns true if the upstream's count may belong to this request's prompt, whose tokens are
-    /// estimated. An error may contain other numbers, such as those of a quoted text.
+    /// Returns true if the upstream's count of tokens may belong to this request's prompt, whose
+    /// tokens are estimated. An error may contain other numbers, such as those of a quoted text.
     #[must_use]
     pub(crate) fn is_of(self, estimate: u64) -> bool {
         let known = estimate / 8..=estimate.saturating_mul(8);
@@ -116,7 +118,7 @@ impl WindowSpace {
 
     /// Returns the maximum number of tokens for the answer to a prompt with this estimate. The
     /// estimate is scaled by the ratio of count to estimate at the refused prompt. `None` if no
-    /// space is left, since the upstream may count differently.
+    /// space is left for an answer, since the upstream may count differently.
     #[must_use]
     pub(crate) fn beside(self, estimate: u64) -> Option<u64> {
         // The real count of the difference to the refused prompt is unknown, so an eighth is added
@@ -177,7 +179,8 @@ impl Refused {
         })
     }
 
-    /// Returns true if both are the same kind of change, regardless of numbers, values or texts.
+    /// Returns true if both refusals demand the same kind of change, regardless of numbers, values
+    /// or texts.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Parameter(one), Self::Parameter(other)) => one == other,

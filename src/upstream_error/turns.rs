@@ -14,8 +14,8 @@ pub(super) fn is_turns(text: &str) -> bool {
     TURNS.says(text) || of_user && begins
 }
 
-/// Returns true if the word `user` is a role here: it is beside the word for a message, a turn or a
-/// role.
+/// Returns true if the word `user` at this position is a role: it stands beside a word such as
+/// `message`, `turn` or `role`.
 fn is_of_role(text: &str, at: usize) -> bool {
     const BESIDE_BYTES: usize = 24;
     let (before, behind) = text.split_at_checked(at).unwrap_or_default();

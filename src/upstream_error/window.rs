@@ -20,11 +20,11 @@ use crate::model::request_context::RequestContext;
 use crate::text::words;
 use crate::upstream_error::refused::ANSWER_MOST_LEAST;
 
-/// Phrase of Snowflake's error for a full context window. Other servers use it for the limit of the
-/// answer, after other words.
+/// Phrase of Snowflake's error for a full context window. Other servers use this phrase for the
+/// limit of the answer, after other words.
 const SNOWFLAKE: &str = "max tokens of ";
-/// Phrase of Cohere's error for a limit of the answer. It follows "too many tokens", which Cohere
-/// also uses for prompts.
+/// Phrase of Cohere's error for a limit of the answer. The phrase follows "too many tokens", which
+/// Cohere also uses for prompts.
 const COHERE: &str = "max tokens must be";
 /// Maximum number of bytes between a number and its unit.
 const UNIT_BYTES: usize = 48;
@@ -88,8 +88,8 @@ fn is_of_the_answer(text: &str) -> bool {
         && !ANSWER.has(PhraseRole::Other, text)
 }
 
-/// Returns the number after `word`, if the error names the limit of an answer beside it or is about
-/// nothing else.
+/// Returns the number after `word`, if the error names the limit of an answer beside that number or
+/// is about no other limit.
 fn number_of_the_answer(text: &str, word: &str) -> Option<u64> {
     words::places(text, word).find_map(|at| {
         let (before, after) = text.split_at_checked(at)?;
@@ -147,8 +147,8 @@ fn context_limit(
     }
 }
 
-/// Returns the limit by the configured context window, for a server that states no numbers. The
-/// prompt is assumed to exceed it.
+/// Returns a limit made of the configured context window, for a server that states no numbers. The
+/// prompt is assumed to exceed this window.
 fn known_window(context: &RequestContext) -> ContextLimit {
     match context.limits.window {
         0 => ContextLimit::Unknown,
@@ -182,8 +182,8 @@ fn likely_prompt(prompt: u64, answer: u64, window: u64, estimate: u64) -> u64 {
         return prompt;
     }
     if estimate > prompt {
-        // The result stays below the window, because a prompt that fills the window would count as
-        // certainly too long.
+        // The likely number stays below the window, because a prompt that fills the window would
+        // count as certainly too long.
         return estimate.min(window.saturating_sub(1));
     }
     prompt.saturating_add(window.saturating_sub(prompt) / 2)
@@ -211,8 +211,8 @@ fn too_much_output(text: &str, context: &RequestContext) -> Option<Reason> {
     (wanted > most).then_some(Reason::AnswerTooLong { wanted, most, model })
 }
 
-/// Returns the numbers in a message of Anthropic's API, unless a quotation precedes them: a client
-/// may have written them.
+/// Returns the numbers of tokens in a message of Anthropic's API, unless a quotation precedes the
+/// numbers: a client may have written them.
 fn in_own_words(message: &str) -> Option<ContextLimit> {
     let sum = text_behind(message, NO_SPACE)?;
     let (prompt, rest) = words::split_once(sum, "+")?;
@@ -222,7 +222,8 @@ fn in_own_words(message: &str) -> Option<ContextLimit> {
     Some(ContextLimit::Sum { prompt, answer, window })
 }
 
-/// Returns the text behind given words of the error, unless a quotation precedes them.
+/// Returns the text of an error message behind the words `own`, unless a quotation precedes these
+/// words.
 fn text_behind<'m>(message: &'m str, own: &str) -> Option<&'m str> {
     let (before, behind) = words::split_once(message, own)?;
     (!before.contains(['"', '\'', '`', '{', '[', '\u{201c}'])).then_some(behind)
@@ -272,7 +273,7 @@ pub(super) fn is_answer_too_short(error_body: &ErrorBody, context: &RequestConte
     let least = |wordings: &Wordings, more: u64| {
         let mut numbers =
             wordings.phrases(PhraseRole::After).filter_map(|word| number_behind(&text, word));
-        // A minimum above 100 tokens, or up to `max_tokens`, is the limit of something else.
+        // A minimum above 100 tokens, or up to `max_tokens`, is the limit of another number.
         numbers.any(|least| {
             let least = least.saturating_add(more);
             least <= 100 && (1..least).contains(&context.limits.max_tokens)

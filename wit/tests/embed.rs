@@ -1,4 +1,4 @@
-//! The component in programs of other people: what `docs/component.md` shows, run.
+//! Tests of the component as other programs embed it: the example in `docs/component.md` is run.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};

@@ -18,7 +18,7 @@ pub(crate) struct Artefact {
     pub(crate) name: &'static str,
     /// Name of the cargo package that the file is built from.
     pub(crate) package: &'static str,
-    /// Name of the compilation target.
+    /// Name of the artefact's compilation target.
     pub(crate) target: &'static str,
     /// Name of the environment variable with the path of an artefact that is already built: see
     /// [`ready`].
@@ -26,7 +26,7 @@ pub(crate) struct Artefact {
     /// True if cargo's output is a core module with the component's type inside, from which the
     /// component must still be made.
     pub(crate) encoded: bool,
-    /// Maximum size in bytes. `cargo xtask test sizes` fails above it.
+    /// Maximum size of the artefact in bytes. `cargo xtask test sizes` fails above this size.
     pub(crate) bytes_max: usize,
 }
 
@@ -88,7 +88,7 @@ pub(crate) fn all() -> Result<()> {
     parts(BuildPart::value_variants())
 }
 
-/// Builds these parts.
+/// Builds the chosen parts of `dist/`.
 pub(crate) fn parts(chosen: &[BuildPart]) -> Result<()> {
     for part in chosen {
         match part {

@@ -37,7 +37,7 @@ pub(crate) fn sources<E: Entry>() -> PathBuf {
     workspace::root().join("harness").join(E::FOLDER)
 }
 
-/// Reads the entry of one folder.
+/// Reads the catalogue's entry in one folder.
 pub(crate) fn read<E: Entry>(folder: &str) -> Result<E> {
     let path = sources::<E>().join(folder).join(format!("{}.json", E::KIND));
     let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
@@ -46,7 +46,7 @@ pub(crate) fn read<E: Entry>(folder: &str) -> Result<E> {
     Ok(entry)
 }
 
-/// Reads all entries, in the order of their folders.
+/// Reads all entries of the catalogue, in the order of their folders.
 pub(crate) fn all<E: Entry>() -> Result<Vec<E>> {
     let mut folders = Vec::new();
     for folder in fs::read_dir(sources::<E>())? {

@@ -55,7 +55,7 @@ impl Children {
         Self { stop, running: Vec::new() }
     }
 
-    /// Starts a child whose output goes to a file.
+    /// Starts a child process whose output goes to a file.
     pub(crate) fn start(
         &mut self,
         name: &'static str,
@@ -67,7 +67,7 @@ impl Children {
         self.spawn(name, command.stderr(out), log).map(drop)
     }
 
-    /// Starts a child that prints one line when it is ready, and returns that line.
+    /// Starts a child process that prints one line when it is ready, and returns that line.
     pub(crate) fn start_and_read_line(
         &mut self,
         name: &'static str,
@@ -104,7 +104,7 @@ impl Children {
         self.running.last().map(|running| running.child.id())
     }
 
-    /// Waits until `ready` returns true, as long as every child runs.
+    /// Waits until `ready` returns true, as long as every child process runs.
     pub(crate) fn wait_until(
         &mut self,
         what: &str,
@@ -128,7 +128,7 @@ impl Children {
     /// Watches the children. Returns when a signal asks to stop; fails when a child ends.
     pub(crate) fn watch(&mut self) -> Result<()> {
         while !self.stop.asked() {
-            // Ctrl-C reaches the children too: a death right after it is none.
+            // Ctrl-C also ends the children, so a child that ends right after Ctrl-C is no failure.
             if let Err(death) = self.check() {
                 thread::sleep(GLANCE);
                 if self.stop.asked() {
@@ -174,7 +174,7 @@ impl Drop for Children {
     }
 }
 
-/// Returns the last lines of a log.
+/// Returns the last lines of a child's log.
 fn end_of(log: &Path) -> String {
     let text = fs::read(log).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);

@@ -127,14 +127,14 @@ pub(crate) fn fixture(options: &FixtureOptions) -> Result<()> {
     Ok(())
 }
 
-/// Runs tests of the core that write the missing files.
+/// Runs tests of the core that write the missing files of a test case.
 fn test(arguments: &[&str]) -> Result<bool> {
     let mut command = workspace::cargo(["test", "--quiet", "--package", "creole"]);
     Ok(command.args(arguments).env("CREOLE_WRITE", "1").status()?.success())
 }
 
-/// Writes all files of the case except the expected results, and returns its folder. Existing files
-/// are never overwritten.
+/// Writes all files of a new test case except the expected results, and returns the folder of the
+/// case. Existing files are never overwritten.
 fn make(root: &Path, options: &FixtureOptions, body: &[u8]) -> Result<PathBuf> {
     let case = new_folder(root, &options.kind, &options.name)?;
     for link in &options.source {

@@ -59,7 +59,7 @@ pub(crate) struct Url {
     pub(crate) tls: bool,
     pub(crate) host: String,
     pub(crate) port: u16,
-    /// Path prefix without a slash at its end, such as `/v1`.
+    /// Path prefix of the upstream's URL without a slash at the end, such as `/v1`.
     pub(crate) path: String,
 }
 

@@ -104,7 +104,7 @@ pub(crate) fn run(
     Ok(())
 }
 
-/// Starts a host on a free port, as [`start`] does.
+/// Chooses a free port, and starts a host on that port with [`start`].
 pub(crate) fn start_anywhere(
     host: Host,
     given: Option<Url>,
@@ -190,7 +190,8 @@ fn start(
     })
 }
 
-/// Creates a folder for the files of this port, so that several hosts can run at the same time.
+/// Creates a folder for the files of a host, named by the host's port, so that several hosts can
+/// run at the same time.
 fn folder(listen: SocketAddr) -> Result<PathBuf> {
     let folder = workspace::own().join("run").join(listen.port().to_string());
     fs::create_dir_all(&folder)?;

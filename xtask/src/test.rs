@@ -49,7 +49,7 @@ pub(crate) struct TestOptions {
     beside: Option<String>,
 }
 
-/// Result of one stage.
+/// Result of one test stage.
 struct StageOutcome {
     name: &'static str,
     passed: u64,
@@ -131,7 +131,8 @@ pub(crate) fn test(options: &TestOptions) -> Result<bool> {
                 outcomes.extend(names.iter().map(|name| StageOutcome::lost(name)));
             }
             let ended = others.ended();
-            // The system also counts the stages that ended meanwhile.
+            // The system's count also includes the processor time of the stages that ended
+            // meanwhile.
             outcome.processor -= ended.iter().map(|other| other.processor).sum::<f64>();
             outcomes.push(outcome);
             outcomes.extend(ended);

@@ -48,7 +48,7 @@ pub(crate) fn package_with_hooks(module: &Path, packager: &Path) -> Result<PathB
     package(module, packager, workspace::root().join("target/worker-hooks"))
 }
 
-/// Builds the WebAssembly module with test hooks.
+/// Builds the Worker's WebAssembly module with test hooks.
 pub(crate) fn module_with_hooks() -> Result<PathBuf> {
     setup::target(TARGET)?;
     step("building the Worker for tests", || {
@@ -56,7 +56,7 @@ pub(crate) fn module_with_hooks() -> Result<PathBuf> {
     })
 }
 
-/// Builds the WebAssembly module.
+/// Builds the Worker's WebAssembly module.
 pub(crate) fn module() -> Result<PathBuf> {
     setup::target(TARGET)?;
     let remapped = workspace::remapped(&workspace::root(), TARGET)?;

@@ -87,9 +87,8 @@ pub(crate) fn build(package: &str, arguments: &[&str], ending: &str) -> Result<P
     compile("build", package, arguments, ending)
 }
 
-/// Builds a module as [`module`] does, with hooks for tests, which are never in `dist`. The build
-/// uses a target folder of its own, because in the usual folder the two builds would replace each
-/// other.
+/// Builds a WebAssembly module with hooks for tests, which is never in `dist`. The build uses a
+/// target folder of its own, because in the usual folder the two builds would replace each other.
 pub(crate) fn module_with_hooks(package: &str, profile: &str, target: &str) -> Result<PathBuf> {
     let folder = root().join("target/with-hooks").display().to_string();
     module(package, profile, target, &["--features", "test-hooks", "--target-dir", &folder])
@@ -174,7 +173,8 @@ pub(crate) fn remapped(root: &Path, triple: &str) -> Result<[String; 2]> {
     rustflags(root, triple, None)
 }
 
-/// Returns cargo arguments like those of [`remapped`], with one more flag.
+/// Returns cargo arguments that keep this machine's paths out of the build, and one more compiler
+/// flag.
 pub(crate) fn rustflags(root: &Path, triple: &str, more: Option<&str>) -> Result<[String; 2]> {
     let mut flags = vec![format!("--remap-path-prefix={}=/creole", root.display())];
     for registry in registries()? {

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::Checked;
 
-/// Refusal of a request: an error object and its status.
+/// Refusal of a request: an error object and an HTTP status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) status: u16,
@@ -30,7 +30,7 @@ impl Refusal {
         self
     }
 
-    /// Returns the error object as JSON.
+    /// Returns the error object of the refusal as JSON.
     pub(crate) fn json(&self) -> String {
         let (message, kind) = (&self.message, self.kind);
         let error = serde_json::json!({

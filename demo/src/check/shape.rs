@@ -7,12 +7,12 @@ use super::{Checked, Refusal};
 
 pub(super) type Fields = Map<String, Value>;
 
-/// Returns the object at `path`, or a refusal.
+/// Returns the JSON value at `path` as an object, or a refusal if the value is no object.
 pub(super) fn object<'a>(value: &'a Value, path: &str) -> Result<&'a Fields, Refusal> {
     value.as_object().ok_or_else(|| wrong_type(path, "an object", value))
 }
 
-/// Returns the array at `path`, or a refusal if it is empty or no array.
+/// Returns the JSON value at `path` as an array, or a refusal if the value is empty or no array.
 pub(super) fn array<'a>(value: &'a Value, path: &str) -> Result<&'a [Value], Refusal> {
     match value {
         Value::Array(list) if list.is_empty() => Err(empty_array(path)),
@@ -38,7 +38,7 @@ pub(super) fn member(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }
 
-/// Returns a field that is present and not null.
+/// Returns the value of a field, if the field is present and not null.
 pub(super) fn set<'a>(object: &'a Fields, name: &str) -> Option<&'a Value> {
     object.get(name).filter(|value| !value.is_null())
 }
@@ -56,7 +56,7 @@ pub(super) fn text<'a>(
     }
 }
 
-/// Returns the text of a required field.
+/// Returns the text of a required field. Fails if the field is missing or no string.
 pub(super) fn needed<'a>(object: &'a Fields, path: &str, name: &str) -> Result<&'a str, Refusal> {
     text(object, path, name)?.ok_or_else(|| missing(&member(path, name)))
 }

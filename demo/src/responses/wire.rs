@@ -17,11 +17,11 @@ pub(super) struct Form<'a> {
 
 /// Output item, with the events that a stream sends for it.
 struct Item {
-    /// Item in the event `response.output_item.added`, at its beginning.
+    /// Output item at its beginning, for the event `response.output_item.added`.
     added: Value,
-    /// Events for the item's content.
+    /// Events for the content of the output item.
     content: Vec<Value>,
-    /// Item in the event `response.output_item.done`, complete.
+    /// Complete output item, for the event `response.output_item.done`.
     done: Value,
     is_call: bool,
 }

@@ -116,7 +116,7 @@ fn bytes(call: impl FnOnce(*mut *mut u8, *mut usize) -> u32) -> Result<Vec<u8>, 
 }
 
 pub(super) fn buffer(buffer: Buffer, size: usize) -> Result<Vec<u8>, Status> {
-    // SAFETY: both pointers are to locals of `bytes`.
+    // SAFETY: the two pointers are to local variables of the function `bytes`.
     bytes(|to, to_size| unsafe {
         host::proxy_get_buffer_bytes(buffer as u32, 0, size, to, to_size)
     })
@@ -130,7 +130,7 @@ pub(super) fn set_buffer(buffer: Buffer, bytes: &[u8]) -> Result<(), Status> {
 }
 
 pub(super) fn headers(map: Map) -> Result<Vec<Header>, Status> {
-    // SAFETY: both pointers are to locals of `bytes`.
+    // SAFETY: the two pointers are to local variables of the function `bytes`.
     let pairs =
         bytes(|to, to_size| unsafe { host::proxy_get_header_map_pairs(map as u32, to, to_size) })?;
     Ok(read_pairs(&pairs))
@@ -155,7 +155,7 @@ pub(super) fn number_property(path: &[&str]) -> Result<u64, Status> {
 
 /// Sets a property of the stream. Other filters read the property as the filter state `wasm.NAME`.
 pub(super) fn set_property(name: &str, value: &str) -> Result<(), Status> {
-    // SAFETY: the host reads both and keeps nothing.
+    // SAFETY: the host reads `name` and `value`, and keeps no pointer to them.
     check(unsafe {
         host::proxy_set_property(name.as_ptr(), name.len(), value.as_ptr(), value.len())
     })
@@ -163,14 +163,15 @@ pub(super) fn set_property(name: &str, value: &str) -> Result<(), Status> {
 
 fn raw_property(path: &[&str]) -> Result<Vec<u8>, Status> {
     let path = path.join("\0");
-    // SAFETY: the host reads `path`; both pointers are to locals of `bytes`.
+    // SAFETY: the host reads `path`; the two pointers are to local variables of the function
+    // `bytes`.
     bytes(|to, to_size| unsafe { host::proxy_get_property(path.as_ptr(), path.len(), to, to_size) })
 }
 
 pub(super) fn send_local_response(response: &LocalResponse) -> Result<(), Status> {
     let headers = write_pairs(&response.headers);
     let (body, details) = (&response.body, LocalResponse::DETAILS);
-    // SAFETY: the host reads these and keeps nothing.
+    // SAFETY: the host reads the details, body and headers, and keeps no pointer to them.
     check(unsafe {
         host::proxy_send_local_response(
             u32::from(response.status),
@@ -187,7 +188,7 @@ pub(super) fn send_local_response(response: &LocalResponse) -> Result<(), Status
 
 pub(super) fn now_ns() -> u64 {
     let mut time = 0;
-    // SAFETY: the pointer is to a local.
+    // SAFETY: the host writes only to a local variable.
     match check(unsafe { host::proxy_get_current_time_nanoseconds(&raw mut time) }) {
         Ok(()) => time,
         Err(_) => 0,
@@ -204,7 +205,8 @@ pub(super) fn log(level: Level, text: &str) {
         Level::Warn => 3,
         Level::Error => 4,
     };
-    // SAFETY: the host reads `text` and keeps nothing. There is nobody to tell that it failed.
+    // SAFETY: the host reads `text` and keeps nothing. A failure is ignored, because it cannot be
+    // logged.
     let _ = unsafe { host::proxy_log(level, text.as_ptr(), text.len()) };
 }
 

@@ -184,7 +184,7 @@ impl Stream {
         self.give(head, length, out)
     }
 
-    /// Returns the decision to send the head and the first bytes to the client.
+    /// Returns the decision to send the head and the first bytes of the answer to the client.
     fn give(&mut self, head: Head, length: Option<usize>, out: Vec<u8>) -> Decision {
         self.set_sent(Delivered::Head);
         Decision::go_on(vec![
@@ -269,7 +269,7 @@ impl Stream {
         Decision::stop(vec![Action::CloseStream])
     }
 
-    /// Sends the head to the client, and leaves all further writing to the timer.
+    /// Sends the head of the answer to the client, and leaves all further writing to the timer.
     fn defer(&mut self, head: Vec<Header>, out: &[u8]) -> Decision {
         let mut deferred = Deferred::default();
         deferred.push(out, false);

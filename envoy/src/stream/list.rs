@@ -7,7 +7,7 @@ use crate::action::{Action, Decision, Side};
 use crate::heads;
 
 impl Stream {
-    /// Sends the client's request on with the head of the call.
+    /// Sends the client's request on to the upstream, with the head of the exchange's call.
     pub(super) fn send_head(&mut self, client: &[Header], call: Call) -> Decision {
         (self.state, self.call) = (StreamState::Waiting, Some(call.id));
         let upstream = call.upstream().and_then(|name| self.config.upstreams.get(name));

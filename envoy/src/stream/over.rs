@@ -24,7 +24,7 @@ impl Stream {
             return actions;
         }
         if !self.exchange.is_ended() {
-            // Nothing can be sent any more.
+            // No more bytes can be sent to the client.
             let complete = !matches!(self.state, StreamState::Collecting { .. });
             match details::broken_by(details, complete) {
                 Break::Client => self.exchange.handle_client_gone(now),

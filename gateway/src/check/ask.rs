@@ -81,7 +81,7 @@ pub(super) struct Call {
 }
 
 impl Call {
-    /// Returns true if this is the tool call that the prompt asked for.
+    /// Returns true if the model's tool call is the one that the prompt asked for.
     pub(super) fn is_right(&self) -> bool {
         let has_city = json::member(&self.input, "city").and_then(json::string).is_some();
         self.name == TOOL && has_city && Reader::of(&self.input).is_object()
@@ -96,7 +96,7 @@ pub(super) struct ModelReply {
     pub(super) text: String,
     pub(super) has_thinking: bool,
     pub(super) calls: Vec<Call>,
-    /// Stop reason of the answer; empty if the answer did not end properly.
+    /// Stop reason of the model's answer; empty if no stop reason came.
     pub(super) stop_reason: String,
     /// Number of stream deltas with text or thinking.
     pub(super) pieces: usize,
@@ -148,7 +148,7 @@ impl ModelReply {
                 if let Some(call) =
                     self.calls.last_mut().filter(|_| text(block, "type") == "tool_use")
                 {
-                    // The input of a streamed call follows in pieces.
+                    // The input of a streamed tool call follows in later events.
                     call.input.clear();
                 }
             }
@@ -172,7 +172,7 @@ impl ModelReply {
         }
     }
 
-    /// Reads a content block, or the beginning of a streamed one.
+    /// Reads a whole content block of an answer, or the start of a streamed content block.
     fn begin(&mut self, block: &str) {
         match text(block, "type").as_str() {
             "text" => self.text.push_str(&text(block, "text")),
@@ -187,7 +187,7 @@ impl ModelReply {
     }
 }
 
-/// Returns the string member `name` of an object; empty if there is none.
+/// Returns the string member `name` of a JSON object; empty if the object has no such member.
 fn text(object: &str, name: &str) -> String {
     let found = json::member(object, name).and_then(json::string);
     found.map(|text| text.decode().into_owned()).unwrap_or_default()

@@ -44,7 +44,7 @@ const PIPE_BYTES: usize = 64 << 10;
 /// Maximum time to wait for the log line of an exchange after its response has ended.
 const LINE_TIME: Duration = Duration::from_secs(1);
 
-/// The service, with the log lines of its exchanges.
+/// The gateway's service in this process, with the log lines of its exchanges.
 #[derive(Debug)]
 pub(super) struct Inside {
     gateway: Arc<Gateway>,
@@ -60,7 +60,8 @@ pub(super) struct ReceivedResponse {
     /// HTTP status of the response; 0 if no response came in time.
     pub(super) status: u16,
     pub(super) body: String,
-    /// Time until the first bytes of the body arrived, and until the last.
+    /// Time from the request until the first bytes of the response's body, and until the last
+    /// bytes.
     pub(super) first: Duration,
     pub(super) whole: Duration,
     /// Log line of the exchange, as JSON.
@@ -70,15 +71,17 @@ pub(super) struct ReceivedResponse {
 }
 
 impl Inside {
+    /// Starts the gateway's service in this process.
+    ///
     /// # Errors
-    /// There are no more threads, or TLS cannot be set up.
+    /// The system gives no more threads, or TLS cannot be set up.
     pub(super) fn start(
         mut config: Config,
         lines: KeptLines,
         patience: Duration,
     ) -> Result<Self, String> {
-        // Only this process sends requests, so no client keys are needed. Upstreams get the same
-        // requests.
+        // Only this process sends requests to the service, so no client keys are needed. Upstreams
+        // get the same requests.
         config.client_keys = creole::config::ClientKeys::default();
         config.settings.log = Log::Info;
         let tap = Tap::default();
@@ -186,7 +189,7 @@ async fn read(response: Response<Incoming>, began: Instant, received: &mut Recei
 }
 
 impl ReceivedResponse {
-    /// Returns the HTTP status of the upstream's response; 0 if there was none.
+    /// Returns the HTTP status of the upstream's response; 0 if the upstream sent no response.
     pub(super) fn upstream_status(&self) -> u16 {
         let status = json::member(&self.line, "upstream_status");
         status.and_then(|status| status.parse().ok()).unwrap_or_default()
@@ -219,7 +222,8 @@ impl KeptLines {
     /// error.
     pub(super) fn listen() -> Self {
         let lines = Self::default();
-        // If another subscriber is set already, the check only lacks the log lines.
+        // If another `tracing` subscriber is set already, the check only lacks the exchanges' log
+        // lines.
         let _ = Registry::default().with(lines.clone()).try_init();
         lines
     }

@@ -62,7 +62,7 @@ struct Checked {
     profile: &'static str,
     /// Clue that led to the profile, if the user did not name the profile.
     told_by: Option<&'static str>,
-    /// Model that was tested; empty if none was.
+    /// Name of the model that was tested; empty if no model was tested.
     model: String,
     /// Number of other models that the upstream lists.
     others: usize,
@@ -78,6 +78,8 @@ impl Checked {
     }
 }
 
+/// Runs `creole check`. Returns true if an agent can work with the upstreams.
+///
 /// # Errors
 /// Flags or the configuration cannot be used, or this process cannot send requests.
 pub(crate) fn run(options: &Check) -> Result<bool, CommandFailed> {
@@ -92,7 +94,7 @@ pub(crate) fn run(options: &Check) -> Result<bool, CommandFailed> {
     }
     let (config, guess) = configured(&options)?;
     let checked = runtime.block_on(check(&options, config, guess));
-    // Look-ups of names that still run end with the process.
+    // DNS look-ups that still run end with the process.
     runtime.shutdown_background();
     let checked = checked?;
     output::print(&checked, options.json)?;
@@ -126,7 +128,8 @@ async fn server_of_this_machine(model: Option<&str>) -> Result<String, CommandFa
     Ok(base)
 }
 
-/// Checks the upstreams of a configuration. `guess` is the profile, if the address shows it.
+/// Checks the upstreams of a configuration. `guess` is the guessed profile, if the upstream's
+/// address shows the kind of server.
 async fn check(
     options: &Check,
     config: Config,
@@ -159,7 +162,7 @@ async fn check_one(
     let mut config = config.clone();
     let sets_counts = config.settings.count_tokens == CountTokens::Estimate;
     if sets_counts {
-        // The setting tests if the upstream can count tokens.
+        // `CountTokens::Upstream` makes the check test if the upstream can count tokens.
         config.settings.count_tokens = CountTokens::Upstream;
     }
     let patience = Duration::from_secs(options.timeout);
@@ -241,7 +244,7 @@ fn no_model() -> CheckRow {
 /// one.
 fn models_row(listed: &List, answering: Option<&str>) -> CheckRow {
     const STEP: &str = "models";
-    /// Maximum number of model names shown in a row: more would fill the line.
+    /// Maximum number of model names in a row of the check's table: more would fill the line.
     const SHOWN: usize = 4;
     let names = listed.names();
     let count = names.len();

@@ -139,7 +139,7 @@ pub(super) fn commands(
     let mut flags = String::new();
     let config = options.chosen.config.as_ref().map(|file| file.display().to_string());
     let profile = options.chosen.profile.as_deref().or(preset);
-    // With a configuration, the name may be one that the configuration defines.
+    // If there is a configuration, the model's name may be defined in the configuration.
     let all = config.is_none().then_some(model);
     for (flag, value) in [
         ("--config", config.as_deref()),
@@ -163,7 +163,7 @@ pub(super) fn commands(
     commands
 }
 
-/// Returns a word quoted for a shell, if it needs quotes.
+/// Returns a word of a command line, in quotes if a shell requires them.
 fn shell(word: &str) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:@=,+%".contains(letter);
     if !word.is_empty() && word.chars().all(is_plain) {

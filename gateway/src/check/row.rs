@@ -43,7 +43,7 @@ impl CheckRow {
         Self { step, level, text, code: "", warnings: Vec::new(), duration_ms: None }
     }
 
-    /// Adds the warnings and the duration of a response to the row.
+    /// Adds the warnings and the duration of a response to the row of the table.
     pub(super) fn with(mut self, received: &ReceivedResponse) -> Self {
         self.warnings = received.warnings();
         self.duration_ms = u64::try_from(received.whole.as_millis()).ok();

@@ -13,8 +13,9 @@ use crate::probe::problem::Problem;
 const THINKING_TAGS: [&str; 6] =
     ["<think>", "[THINK]", "<seed:think>", "<thought>", "<thinking>", "<reasoning>"];
 
-/// Runs all steps of the check that need a model. Names of `known` models help against a misspelled
-/// one. `sets_counts` is true if this check itself made the server count tokens.
+/// Runs all steps of the check that need a model. `known` has the names of listed models, which are
+/// suggested for a misspelled name. `sets_counts` is true if this check itself made the server
+/// count tokens.
 pub(super) async fn run(
     inside: &Inside,
     model: &str,
@@ -235,7 +236,7 @@ impl Steps<'_> {
     }
 }
 
-/// Explains why there is no tool call although one was required.
+/// Explains why an answer has no tool call although the request required a tool call.
 fn without_call(forced: &ModelReply, said: &str) -> String {
     let is_text = |text: &str| text.contains(ask::TOOL) && text.contains('{');
     if is_text(said) || is_text(&forced.text) {
@@ -253,7 +254,7 @@ fn without_call(forced: &ModelReply, said: &str) -> String {
         .to_owned()
 }
 
-/// Returns the error text, with the HTTP status that the client got.
+/// Returns the error text of a refused request, with the HTTP status that the client got.
 fn refused(received: &ReceivedResponse, error: &str) -> String {
     match received.status {
         0 | 200 => error.to_owned(),

@@ -37,8 +37,8 @@ fn check(file: &Path) -> Result<bool, CommandFailed> {
             notes.borrow_mut().push(format!("the environment variable {name} is not set"));
             return Some("unused".to_owned());
         }
-        // A name that is no variable may be the key itself: the document's error does not repeat
-        // it.
+        // A secret's name that cannot be a variable may be the key itself, so the error for the
+        // document does not repeat the name.
         Some(value).filter(|value| !value.is_empty())
     });
     match checked {

@@ -54,7 +54,7 @@ pub(crate) fn run() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Serve(options) => serve::run(&options).map(|()| true),
         Command::Launch(options) => match launch::run(&options) {
-            // The exit code is the client's own.
+            // The exit code of `creole launch` is the exit code of the client.
             Ok(code) => return ExitCode::from(code),
             Err(failed) => Err(failed),
         },

@@ -72,7 +72,7 @@ fn look_at(upstream: &Upstream) -> Option<&'static str> {
     let runtime = runtime::Builder::new_current_thread().enable_all().build().ok()?;
     let client = UpstreamClient::connect().ok()?;
     let preset = runtime.block_on(look::preset_by_list(&client, upstream));
-    // A look-up of a name may still run.
+    // A DNS look-up may still run, and must not delay the start.
     runtime.shutdown_background();
     preset
 }

@@ -90,17 +90,17 @@ fn bound(seconds_max: u64) {
     #[cfg(target_os = "linux")]
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
     use rustix::process::{Resource, Rlimit, nice, setrlimit};
-    // Streams have priority; a larger value would be too much beside a model on the same
-    // processors.
+    // Streams have priority over the reading of documents. A larger value would be too much beside
+    // a model on the same processors.
     let _ = nice(3);
     let limits = [
         #[cfg(not(target_os = "openbsd"))] // it has none
         (Resource::As, MEMORY_BYTES_MAX),
-        // The limit ends this process even if the gateway is gone.
+        // The limit of processor time ends this process even if the gateway is gone.
         (Resource::Cpu, seconds_max.saturating_add(1)),
         (Resource::Core, 0),
         (Resource::Fsize, 0),
-        // The three standard streams are already open.
+        // No further file may be opened; the three standard streams are already open.
         (Resource::Nofile, 0),
     ];
     for (resource, max) in limits {
@@ -198,7 +198,8 @@ fn text_of<'a>(
 }
 
 impl FoundLetters {
-    /// Returns the output for a page; `None` stands for a page on which the parser failed.
+    /// Returns the text that is written for a page. `page` is `None` if the parser failed on the
+    /// page.
     fn shown(&mut self, number: usize, total: usize, page: Option<Page>) -> String {
         let Some(page) = page else {
             self.damaged = true;

@@ -16,8 +16,9 @@ const BYTES_MAX: usize = 16 << 20;
 /// entries to search.
 const ENTRY_BYTES_MIN: usize = 8 << 10;
 
-/// Time for which a text is cached that another attempt might read differently. Until then a
-/// conversation keeps the same beginning, and no request waits for the same document again.
+/// Time for which the text of a document is cached if another reading of the document might give
+/// another text. Until then a conversation keeps the same beginning, and no request waits for the
+/// same document again.
 const KEPT: Duration = Duration::from_mins(10);
 
 /// Key of a cached text: a hash of the document and of the limits for reading it.
@@ -36,7 +37,7 @@ pub(super) struct Known {
 struct KnownEntry {
     key: Key,
     text: Result<DocumentText, Unread>,
-    /// Time at which the entry expires; `None` if never.
+    /// Time at which the cached text expires; `None` if the text never expires.
     until: Option<Instant>,
 }
 

@@ -46,7 +46,7 @@ const START_MAX: usize = 1024;
 /// Divisor: one document may use at most this part of the time for all documents of a request.
 const SHARE: u64 = 4;
 
-/// Number of bytes, besides the text, that are enough for the lines about pages.
+/// Maximum number of bytes of the lines about pages, which are added to a document's text.
 const LINES_BYTES: usize = 1 << 20;
 
 /// Lines that are added after the text of a document that was not read to its end.
@@ -74,8 +74,8 @@ pub(crate) struct WantedText {
 }
 
 impl WantedText {
-    /// Takes the document out of a call for the reader of documents, and hashes it, which takes
-    /// time for each byte. Returns `None` for a call of a server.
+    /// Takes the document out of an exchange's call for the reader of documents, and hashes the
+    /// document, which takes time for each byte. Returns `None` for a call to a server.
     pub(crate) fn of(call: &mut Call, limits: &ReadDocuments) -> Option<Self> {
         let To::Document { until } = call.to else { return None };
         let document = mem::take(&mut call.body);
@@ -205,7 +205,7 @@ async fn read(
         let _ = input.write_all(&document).await;
     };
     let mut bytes = Vec::new();
-    // The child writes fewer bytes than this maximum.
+    // The child process writes fewer bytes than this maximum for its output.
     let max = ReadDocuments::TEXT_BYTES_MAX.saturating_add(LINES_BYTES) as u64;
     let came = &mut bytes;
     // The pipe is closed after the read, so that the child does not wait to write more.
@@ -227,7 +227,7 @@ async fn read(
 /// Child process that is killed if the future waiting for it is dropped.
 struct Reading {
     child: Option<Child>,
-    /// Permit of the reader, kept until the process has ended.
+    /// Permit of the document reader, kept until the process has ended.
     turn: Option<Permit>,
 }
 
@@ -244,7 +244,7 @@ impl Drop for Reading {
     }
 }
 
-/// Starts the child process, with nothing that it does not need.
+/// Starts the process `creole read-document`, without the gateway's environment variables.
 fn start(limits: &ReadDocuments) -> io::Result<Child> {
     let seconds = (limits.timeout_ms / SHARE).div_ceil(1000);
     let mut command = Command::new(program()?);
@@ -268,7 +268,7 @@ fn start(limits: &ReadDocuments) -> io::Result<Child> {
         const CREATE_NEW_PROCESS_GROUP: u32 = 0x200;
         const CREATE_NO_WINDOW: u32 = 0x0800_0000;
         command.creation_flags(CREATE_NEW_PROCESS_GROUP | CREATE_NO_WINDOW);
-        // Programs on Windows do not start without this variable.
+        // Programs on Windows do not start without the variable `SystemRoot`.
         if let Some(root) = std::env::var_os("SystemRoot") {
             command.env("SystemRoot", root);
         }

@@ -195,7 +195,7 @@ fn ligature(letter: char) -> Option<&'static str> {
 
 impl Device<'_> for Page {
     fn draw_glyph_run(&mut self, run: &GlyphRun<'_, '_>, props: DrawProps<'_>, mode: &DrawMode) {
-        // Letters that are filled and also outlined come twice.
+        // Letters that are filled and also outlined are drawn twice.
         if matches!(mode, DrawMode::Stroke(_)) && self.is_at(run, &props) {
             return;
         }

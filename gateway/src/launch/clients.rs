@@ -41,7 +41,7 @@ pub(crate) struct Session<'a> {
     /// Model that the client requests; `None` if a running gateway chooses the model.
     pub(crate) model: Option<&'a Model>,
     pub(crate) small: Option<&'a Model>,
-    /// Size of the context window in tokens, if known.
+    /// Size of the model's context window in tokens, if known.
     pub(crate) window: Option<u64>,
     /// Preset (kind of server) of the upstream, if known.
     pub(crate) preset: Option<&'a str>,
@@ -77,8 +77,10 @@ pub(crate) const CLIENTS: &[Client] = &[
     },
 ];
 
+/// Returns the client with this name on the command line.
+///
 /// # Errors
-/// The client is unknown; the text names the known ones.
+/// The client is unknown; the error text names the known clients.
 pub(crate) fn named(name: &str) -> Result<&'static Client, String> {
     if let Some(client) = CLIENTS.iter().find(|client| client.name == name) {
         return Ok(client);

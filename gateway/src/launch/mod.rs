@@ -85,7 +85,8 @@ pub(crate) fn run(flags: &Launch) -> Result<u8, CommandFailed> {
     variables.notes.iter().for_each(|note| say(note));
     say(&format!("{} behind the gateway at {gateway}", program.display()));
     if running.is_some() {
-        // The password is valid for this run only, and is shown only on its terminal.
+        // The password of the gateway's page is valid for this run only, and is shown only on the
+        // user's terminal.
         say(&format!("see what happens at {gateway}/ (any name, password {key})"));
     }
     let mut command = Command::new(&program);
@@ -178,7 +179,7 @@ fn aliases(models: &[Model]) -> Vec<(String, String)> {
     let hidden = models.iter().filter(|model| !is_shown(&model.name));
     let aliased = hidden.filter(|_| models.len() <= ALIASED_MAX);
     let aliased = aliased.map(|model| (format!("claude-{}", model.name), model.name.clone()));
-    // A listed name always means the listed model.
+    // A name in the server's list always means the listed model, so no alias may have such a name.
     let aliased = aliased.filter(|(alias, _)| models.iter().all(|model| model.name != *alias));
     own.chain(aliased).filter(|(name, _)| !name.contains('*')).collect()
 }
@@ -226,7 +227,7 @@ fn serve_until(
     stop: Stop,
     sender: Sender<SocketAddr>,
 ) -> Result<(), CommandFailed> {
-    // The timeout is 0, because no client is left to read the rest of an answer.
+    // The shutdown timeout is 0, because no client is left to read the rest of an answer.
     let door = Door::local("127.0.0.1:0".to_owned(), 0);
     let told = |ready: Ready| {
         // The thread that starts the gateway waits for the address.

@@ -23,7 +23,8 @@ mod tests {
 
     use super::*;
 
-    /// Windows with these folders in its `PATH`. A file without an extension is no program there.
+    /// Simulated Windows with these folders in `PATH`. A file without an extension is no program
+    /// there.
     struct Windows(Vec<PathBuf>);
 
     impl Sys for Windows {
@@ -74,7 +75,7 @@ mod tests {
         }
     }
 
-    /// A folder with empty files.
+    /// Creates a folder with empty files, and returns the path of the folder.
     fn folder(name: &str, files: &[&str]) -> PathBuf {
         let name = format!("creole-{name}-{}", std::process::id());
         let folder = std::env::temp_dir().join(name);

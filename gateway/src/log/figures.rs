@@ -6,10 +6,10 @@ use creole::observe::log::LoggedRequest;
 use creole::observe::report::{Outcome, Report};
 use creole::text::harmless;
 
-/// Maximum number of letters, in a line, of a name that a client or an upstream chose.
+/// Maximum number of letters of a name that a client or an upstream chose, in a log line.
 const LETTERS_MAX: usize = 60;
 
-/// Maximum number of letters, in a line, of the reason of a failure.
+/// Maximum number of letters of the reason of a failure, in a log line.
 const REASON_LETTERS_MAX: usize = 200;
 
 /// Minimum duration of an answer, in milliseconds, for which a speed is shown.
@@ -55,8 +55,8 @@ impl Figures {
     }
 }
 
-/// Returns the name of the model that served the request, or an empty text if it is the name that
-/// the client sent.
+/// Returns the name of the model that served the request, or an empty text if the client sent the
+/// same name.
 pub(crate) fn other_model(report: &Report) -> &str {
     let served = report.served_model();
     if served == report.model { "" } else { served }

@@ -116,12 +116,12 @@ enum LogEntry {
 }
 
 impl Queue {
-    /// Waits until all lines have been written, for a limited time.
+    /// Waits until all log lines have been written, for a limited time.
     pub(crate) fn finish(&self) {
         let began = Instant::now();
         let (done, finished) = sync_channel(1);
         let mut entry = LogEntry::Finish(done);
-        // The reader of a full queue is slow, and may read again soon.
+        // The thread that empties a full queue of log lines is slow, and may go on soon.
         while let Err(TrySendError::Full(back)) = self.sender.try_send(entry) {
             if began.elapsed() >= FINISH_TIME {
                 return;

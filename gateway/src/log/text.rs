@@ -25,7 +25,7 @@ const GOOD: Style = AnsiColor::Green.on_default();
 const CARE: Style = AnsiColor::Yellow.on_default();
 const BAD: Style = AnsiColor::Red.on_default();
 
-/// Ends of exchanges that went well, which are not highlighted.
+/// Words for the ends of successful exchanges, which a log line does not highlight.
 const USUAL: [&str; 3] = ["end_turn", "tool_use", "reply"];
 
 /// Writes the beginning of a log line: the local time.

@@ -11,7 +11,7 @@ use creole::observe::report::{Cause, Report};
 
 use super::row::{FinishedRow, RunningRow};
 
-/// Maximum number of finished exchanges that are kept.
+/// Maximum number of finished exchanges that the state of the web page keeps.
 pub(crate) const ROWS_MAX: usize = 100;
 
 /// Maximum number of open pages with live updates at one time.
@@ -20,11 +20,11 @@ const WATCHERS_MAX: usize = 16;
 /// Age from which the status of an upstream is checked again, while a page is open.
 const HEALTH_MS: Millis = 15_000;
 
-/// State that the web page shows; the process has one value.
+/// State that the web page shows; the process has one `Board`.
 #[derive(Debug, Default)]
 pub(crate) struct Board {
     state: Mutex<BoardState>,
-    /// Number of changes of the state so far.
+    /// Number of changes of the web page's state so far.
     version: AtomicU64,
     numbers: AtomicU64,
     watchers: Arc<AtomicUsize>,
@@ -41,7 +41,7 @@ pub(crate) struct BoardState {
     pub(crate) health: BTreeMap<String, Health>,
 }
 
-/// Total numbers since the start of the process.
+/// Totals of all exchanges and their tokens since the start of the process.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Totals {
     pub(crate) exchanges: u64,
@@ -63,23 +63,23 @@ pub(crate) struct Health {
 pub(crate) enum CheckResult {
     /// The upstream answered the check with this HTTP status.
     Status(u16),
-    /// No response came, for this reason.
+    /// The check got no response from the upstream, for this reason.
     Missing(String),
     /// The upstream is being checked now.
     Asked,
 }
 
-/// An open page with live updates. The page counts until this value is dropped.
+/// An open web page with live updates. The page counts as open until this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Watching(Arc<AtomicUsize>);
 
 impl Board {
     fn locked(&self) -> MutexGuard<'_, BoardState> {
-        // A panic cannot leave the state half changed in a way that matters.
+        // The state stays usable if another thread panicked.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Calls `read` with the state, and returns the result.
+    /// Calls `read` with the state of the web page, and returns the result of `read`.
     pub(crate) fn with<T>(&self, read: impl FnOnce(&BoardState) -> T) -> T {
         read(&self.locked())
     }
@@ -92,7 +92,7 @@ impl Board {
         self.version.fetch_add(1, Ordering::Release);
     }
 
-    /// Returns a number for an exchange that begins.
+    /// Returns a number for an exchange that begins, for the web page.
     pub(crate) fn begin(&self) -> u64 {
         self.numbers.fetch_add(1, Ordering::Relaxed)
     }
@@ -145,7 +145,8 @@ impl Board {
         self.changed();
     }
 
-    /// Counts one more open page. Returns `None` if there are too many, or the gateway is stopping.
+    /// Counts one more open page. Returns `None` if too many pages are open, or the gateway is
+    /// stopping.
     pub(crate) fn watch(&self) -> Option<Watching> {
         let watching = Watching(Arc::clone(&self.watchers));
         let before = self.watchers.fetch_add(1, Ordering::Relaxed);

@@ -25,7 +25,7 @@ const SCRIPT: &str = include_str!("script.js");
 /// Icon of the page: a circle in two halves, as a data URL.
 const ICON: &str = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E%3Ccircle cx='8' cy='8' r='7' fill='%230f766e'/%3E%3Cpath d='M8 1a7 7 0 0 1 0 14z' fill='%235eead4'/%3E%3C/svg%3E";
 
-/// URL of the repository with the documents; empty if the package does not name it.
+/// URL of the source repository, which has the documents; empty if the package names no repository.
 const REPOSITORY: &str = env!("CARGO_PKG_REPOSITORY");
 
 /// Maximum number of running exchanges that are shown individually.
@@ -34,7 +34,7 @@ const RUNNING_MAX: usize = 20;
 /// Maximum number of models that are shown.
 const MODELS_MAX: usize = 20;
 
-/// Ends of exchanges that went well, which need no remark.
+/// Words for the ends of successful exchanges, which need no remark on the page.
 const USUAL: [&str; 4] = ["end_turn", "tool_use", "reply", "passed"];
 
 /// Returns the whole page. `nonce` consists of letters that need no escapes.
@@ -62,7 +62,7 @@ pub(super) fn page(config: &Config, state: &BoardState, nonce: &str) -> String {
     out
 }
 
-/// Returns an event with the sections that changed, by section id.
+/// Returns an event for the browser with the sections of the page that changed, by section id.
 pub(super) fn update(config: &Config, state: &BoardState, is_changed: bool) -> String {
     let mut data = Vec::new();
     let mut json = Json::new(&mut data);

@@ -175,7 +175,7 @@ fn event_stream(events: Events) -> Response<Content> {
     response
 }
 
-/// Returns the response if too many pages are open.
+/// Returns the error response to a request for live updates if too many pages are open.
 fn too_many() -> Response<Content> {
     let mut response = Response::new(Content::Whole(String::new()));
     *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;

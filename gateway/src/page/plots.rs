@@ -86,7 +86,7 @@ fn plot(
 
 fn draw(out: &mut String, bars: &[Bar], most: f64) {
     let step = WIDTH / BARS_MAX as f64;
-    // The newest is at the right edge.
+    // The bar of the newest exchange is at the right edge.
     let first = BARS_MAX.saturating_sub(bars.len());
     for (at, bar) in bars.iter().enumerate() {
         let x = first.saturating_add(at) as f64 * step + 0.8;

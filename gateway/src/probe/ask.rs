@@ -23,7 +23,7 @@ pub(crate) struct Got {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Vec<u8>,
-    /// True if the body broke off, or is longer than the maximum.
+    /// True if the response's body broke off, or is longer than the maximum.
     pub(crate) is_cut: bool,
 }
 
@@ -34,7 +34,7 @@ pub(crate) enum NoAnswer {
     NotUrl,
     /// The server could not be reached.
     Unreachable(Unreachable),
-    /// The response did not come within this time.
+    /// The server's response did not come within this time.
     Late(Duration),
 }
 
@@ -87,7 +87,8 @@ pub(crate) async fn text(
     Ok(String::from_utf8_lossy(&got.body).into_owned())
 }
 
-/// Sends a request as [`text`] does, and returns the successful response.
+/// Sends a request with one of the operator's keys, and returns the successful response. With a
+/// request body, the method is `POST`.
 pub(crate) async fn good(
     client: &UpstreamClient,
     url: &str,

@@ -83,8 +83,8 @@ pub(crate) async fn what_is_wrong(client: &UpstreamClient, upstream: &Upstream) 
     }
 }
 
-/// Returns the preset that the upstream's list of models shows. The gateway waits for this at its
-/// start, so the time is short.
+/// Returns the preset that the upstream's list of models shows. The gateway waits for the list at
+/// its start, so the time limit is short.
 pub(crate) async fn preset_by_list(
     client: &UpstreamClient,
     upstream: &Upstream,
@@ -119,8 +119,8 @@ enum ListResult {
     Key(u16),
     Redirect(String),
     Failing(u16),
-    /// The server has no list at this path. The value is the status of the response, or 0 if no
-    /// request was sent.
+    /// The server has no list of models at the requested path. The number is the status of the
+    /// response, or 0 if no request was sent.
     Nothing(u16),
     Page,
 }
@@ -206,7 +206,7 @@ impl CheckedUpstream<'_> {
     }
 
     /// Sends an empty request to the path of answers, and returns the kind of endpoint there;
-    /// `None` if there is none.
+    /// `None` if the path has no endpoint.
     async fn endpoint(&self) -> Option<Endpoint> {
         let (path, headers) = answer_head(self.upstream)?;
         let url = [&self.upstream.url, &*path].concat();

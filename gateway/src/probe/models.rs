@@ -192,7 +192,8 @@ fn text_of(value: Option<&Value>) -> &str {
     value.and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Returns the first of the members `keys` that is a number above 0.
+/// Returns the value of the first member of a JSON object, of those named in `keys`, that is a
+/// number above 0.
 fn number(value: &Value, keys: &[&str]) -> Option<u64> {
     keys.iter().find_map(|key| value.get(key).and_then(Value::as_u64).filter(|found| *found > 0))
 }

@@ -169,7 +169,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     fn a_listener_of_this_user_is_no_other_persons() {
         for own in ["127.0.0.1:0", "0.0.0.0:0", "[::1]:0", "[::]:0"] {
-            // A machine without IPv6 has no such listener.
+            // A machine without IPv6 cannot listen at an IPv6 address.
             let Ok(listener) = std::net::TcpListener::bind(own) else { continue };
             let port = listener.local_addr().unwrap().port();
             let host = if own.contains("::1") { "[::1]" } else { "127.0.0.1" };

@@ -20,7 +20,7 @@ pub(crate) fn is_in_private_network(url: &str) -> bool {
         return is_private(address.to_canonical());
     }
     let host = host.trim_end_matches('.').to_ascii_lowercase();
-    // A name without a dot is of this machine, or of its containers.
+    // A host name without a dot belongs to this machine, or to one of its containers.
     !host.is_empty() && (!host.contains('.') || PRIVATE_ENDS.iter().any(|end| host.ends_with(end)))
 }
 

@@ -36,13 +36,13 @@ impl Candidate {
         }
     }
 
-    /// Returns the URL before the paths of the API: address and base path.
+    /// Returns the server's URL before the paths of the API: address and base path.
     pub(crate) fn base(&self) -> String {
         format!("{}{}", self.address, self.base_path)
     }
 
     /// Sets the kind of server from its list of models. A server at the usual port of vLLM or
-    /// llama.cpp may be another one.
+    /// llama.cpp may be of another kind.
     pub(crate) fn learn(&mut self, list: &List) {
         let guess = guess::by_list_or_port(&self.address, list.preset);
         self.preset = guess.map_or("default", |guess| guess.preset);

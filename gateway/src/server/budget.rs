@@ -58,7 +58,7 @@ struct Request {
 
 #[derive(Debug, Default)]
 struct Amount {
-    /// Sum of the bytes of all parts of a request.
+    /// Sum of the bytes of all parts of a request's memory.
     bytes: usize,
     /// Number of bytes that the budget counts: the sum of the parts, rounded up to a step.
     counted: usize,
@@ -154,14 +154,15 @@ impl Drop for Request {
 }
 
 impl Held {
-    /// Adds `bytes` bytes to the held memory. Returns false if there is not enough memory.
+    /// Adds `bytes` bytes to this part of the request's memory. Returns false if there is not
+    /// enough memory.
     #[must_use]
     pub(crate) fn grow(&mut self, bytes: usize) -> bool {
         self.set(self.bytes.saturating_add(bytes))
     }
 
-    /// Sets the number of held bytes. Returns false if there is not enough memory; the number then
-    /// stays as it was.
+    /// Sets the number of bytes that this part of the request's memory holds. Returns false if
+    /// there is not enough memory; the number then stays as it was.
     #[must_use]
     pub(crate) fn set(&mut self, bytes: usize) -> bool {
         let is_set = bytes == self.bytes || self.request.change(self.bytes, bytes);
@@ -171,7 +172,7 @@ impl Held {
         is_set
     }
 
-    /// Frees all bytes that this part holds.
+    /// Frees all bytes that this part of the request's memory holds.
     pub(crate) fn release(&mut self) {
         let _ = self.set(0);
     }
@@ -187,7 +188,7 @@ impl Held {
         Self { request: Arc::clone(&self.request), bytes: 0 }
     }
 
-    /// Moves the held bytes into a new part.
+    /// Moves the held bytes into a new part of the same request's memory.
     pub(crate) fn take(&mut self) -> Self {
         let bytes = std::mem::take(&mut self.bytes);
         Self { request: Arc::clone(&self.request), bytes }

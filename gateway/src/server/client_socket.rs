@@ -18,7 +18,7 @@ pub(crate) struct ClientSocket<S> {
     budget: Arc<Budget>,
     /// Number of bytes that arrived since the last request, up to the maximum size of a head.
     unanswered: usize,
-    /// Number of requests when `unanswered` was last reset.
+    /// Number of the connection's requests when `unanswered` was last reset.
     requests: u64,
     head_max: usize,
     /// True if bytes arrived since hyper last had time to begin the requests in them.

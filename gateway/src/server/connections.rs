@@ -159,11 +159,12 @@ pub(crate) struct Busy {
 /// Holder of the memory of an answer in flight.
 #[derive(Debug)]
 enum Memory {
-    /// The memory belongs to an exchange, or there is no answer yet.
+    /// The memory of the answer belongs to an exchange, or there is no answer yet.
     Elsewhere,
-    /// The memory belongs to the connection itself, together with other small answers.
+    /// The memory of the answer belongs to the connection itself, together with other small
+    /// answers.
     Connection,
-    /// The memory is counted in the budget.
+    /// The memory of the answer is counted in the budget.
     Budget(#[expect(dead_code, reason = "it is held until it is dropped")] Held),
 }
 
@@ -216,13 +217,14 @@ impl Connections {
         }))
     }
 
-    /// Closes the first connection that has no authenticated request in flight. Returns false if
-    /// there is none.
+    /// Closes the first connection that has no authenticated request in flight. Returns false if no
+    /// connection can be closed.
     pub(crate) fn close_one(&self) -> bool {
         locked(&self.clients).close_one(self.strangers_max())
     }
 
-    /// Returns the number of strangers above which a stranger is closed first.
+    /// Returns the number of strangers (connections without an authenticated request) above which a
+    /// stranger is closed first.
     fn strangers_max(&self) -> usize {
         (self.clients_max / STRANGERS_PART).max(1)
     }
@@ -320,8 +322,8 @@ fn is_unread(looks: &Arc<AtomicU32>) -> bool {
 }
 
 impl Busy {
-    /// Notes that the request is authenticated, or also has a complete body. A connection with such
-    /// a complete request is not closed for others until the answer has been written.
+    /// Notes that the request is authenticated, or that its body is complete, too. A connection
+    /// with such a complete request is not closed for others until the answer has been written.
     pub(crate) fn reach(&mut self, stage: Stage) {
         if stage > self.stage {
             self.set_stage(stage);
@@ -344,7 +346,8 @@ impl Busy {
     }
 
     /// Counts the memory of an answer without an exchange. Returns false if there is not enough
-    /// memory. If others need the memory later, the connection is closed unless it must stay.
+    /// memory. If others need the memory later, the connection is closed, unless a request in
+    /// flight protects the connection.
     #[must_use]
     pub(crate) fn count_answer(&mut self, body_bytes: usize, budget: &Arc<Budget>) -> bool {
         let mut state = locked(&self.client.state);

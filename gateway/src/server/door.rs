@@ -78,8 +78,8 @@ pub(crate) fn address(text: &str) -> Result<String, &'static str> {
     }
 }
 
-/// Checks a host name for the flag: a name as in `Host`, without its port. Any other text would
-/// match no request, and the user would not notice.
+/// Checks a host name for the flag `--allow-host`: a name as in the header `Host`, without a port.
+/// Any other text would match no request, and the user would not notice.
 fn host(text: &str) -> Result<String, &'static str> {
     let is_letter =
         |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');

@@ -27,7 +27,7 @@ pub(crate) struct LiveExchange {
     records: Arc<Records>,
     /// Number of the exchange in the metrics, the log and the web page.
     number: u64,
-    /// Time of the last report to the web page, and true if there was content by then.
+    /// Time of the last report to the web page, and true if the answer had content by then.
     shown: Option<(Instant, bool)>,
     /// Time spent inside the exchange's functions, which is reported as translation time.
     spent: Duration,
@@ -103,7 +103,7 @@ impl LiveExchange {
 impl Drop for LiveExchange {
     fn drop(&mut self) {
         let now = self.clock.now();
-        // Nothing changes where everything was said.
+        // A disconnect changes nothing in an exchange that has ended.
         self.exchange.handle_client_gone(now);
         if !self.spent.is_zero() {
             let spent_us = u64::try_from(self.spent.as_micros()).unwrap_or(u64::MAX);

@@ -89,6 +89,8 @@ fn log_file(path: &Path) -> Result<File, CommandFailed> {
         .map_err(|error| CommandFailed::Usage(format!("--log {}: {error}", path.display())))
 }
 
+/// Checks that the gateway may serve clients at an address.
+///
 /// # Errors
 /// Returns an error if, at this address, an upstream would be the gateway itself, or every caller
 /// could use the operator's upstream key.

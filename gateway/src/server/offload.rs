@@ -45,6 +45,8 @@ pub(crate) struct Translations {
 }
 
 impl Offload {
+    /// Starts the threads for long translations.
+    ///
     /// # Errors
     /// The system gives no more threads.
     pub(crate) fn start(processors: NonZero<usize>) -> io::Result<Self> {
@@ -62,7 +64,7 @@ impl Offload {
     ) -> R {
         let turn = match bytes {
             0..LARGE_BYTES => None,
-            // The semaphore is never closed.
+            // The semaphore for large bodies is never closed.
             _ => Arc::clone(&self.large).acquire_owned().await.ok(),
         };
         let job = move || {
@@ -81,7 +83,7 @@ impl Translations {
         Self { apart, turn: Semaphore::new(1) }
     }
 
-    /// Translates `bytes` bytes, on this thread or on another one.
+    /// Runs a translation of `bytes` bytes, on the connection's thread or on a separate thread.
     pub(crate) async fn run<R: Send + 'static>(
         &self,
         bytes: usize,

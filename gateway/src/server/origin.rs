@@ -9,16 +9,16 @@ use hyper::http::request::Parts;
 pub(crate) struct Callers(creole::callers::Callers);
 
 impl Callers {
-    /// Returns the check for the address of clients. If `has_keys` is true, clients have keys, and
-    /// proxies and clusters may call the address by any name.
+    /// Returns the check of callers for the address at which clients connect. If `has_keys` is
+    /// true, clients have keys, and proxies and clusters may call the address by any name.
     pub(crate) fn new(address: SocketAddr, hosts: &[String], has_keys: bool) -> Self {
         let is_loopback = address.ip().to_canonical().is_loopback();
         let local = is_loopback || (!hosts.is_empty() && !has_keys);
         Self(creole::callers::Callers::new(local, hosts))
     }
 
-    /// Returns the check for the address of the metrics. `hosts` are the names of the address of
-    /// clients; programs that collect metrics may use other names.
+    /// Returns the check of callers for the address of the metrics. `hosts` are the names of the
+    /// address of clients; programs that collect metrics may use other names.
     pub(crate) fn of_metrics(address: SocketAddr, hosts: &[String]) -> Self {
         let local = address.ip().to_canonical().is_loopback();
         Self(creole::callers::Callers::new(local, hosts))

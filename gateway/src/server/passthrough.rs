@@ -88,7 +88,7 @@ pub(crate) async fn pass(
             answered = &mut answered => break answered,
         }
     };
-    // The rest of the body concerns only the upstream.
+    // The rest of the request's body concerns only the upstream.
     busy.reach(Stage::Whole);
     live.held = Some(held);
     match answered {

@@ -57,7 +57,7 @@ impl Records {
         if left_out > 0 {
             tracing::warn!("{left_out} lines of refused requests were left out");
         }
-        // The line is `None` if the setting `log` excludes it.
+        // The log line is `None` if the setting `log` excludes the exchange.
         let line = || creole::observe::log::line(request, report, config.settings.log, now);
         let line = match self.format {
             Format::Json => line(),

@@ -74,7 +74,7 @@ impl Body {
 pub(crate) enum Answered {
     /// Response for the client.
     Response(Response<Body>),
-    /// Another upstream call is due, with the memory of the exchange.
+    /// Another upstream call of the exchange is due; the exchange keeps its memory.
     Due(Box<LiveExchange>, Held),
 }
 
@@ -204,7 +204,7 @@ impl Answering {
         false
     }
 
-    /// Continues after work on the exchange, and sends the upstream call that resulted.
+    /// Continues after work on the exchange, and sends the upstream call that the work produced.
     fn go_on(&mut self, live: LiveExchange, call: Option<Call>) {
         self.live = Some(live);
         if let Some(call) = call {
@@ -224,7 +224,8 @@ impl Answering {
                 self.go_on(done.live, done.call);
                 return Poll::Ready(());
             }
-            // The client has the head; what follows is the judge's call, or one behind pings.
+            // The client has the head of the answer, so the call that is due is the judge's, or a
+            // call that follows pings.
             if let Some(live) = self.live.take_if(|live| live.exchange.is_call_due()) {
                 let bytes = live.exchange.held_bytes();
                 if self.work(live, bytes, poll_call) {
@@ -297,8 +298,8 @@ impl Answering {
         Poll::Ready(Event::Due)
     }
 
-    /// Does what the exchange wants after an event: drops the upstream or reads it to its end, and
-    /// takes the output for the client.
+    /// Follows the state of the exchange after an event: drops the upstream's body or reads the
+    /// body to its end, and takes the output for the client.
     fn settle(&mut self) {
         while let Some((id, cancel)) =
             self.live.as_mut().and_then(|live| live.exchange.poll_cancel())
@@ -350,7 +351,7 @@ impl Answering {
         if out.len() < GIVEN_BYTES && !self.is_ended() {
             return out.into();
         }
-        // The bytes are here already: a full budget changes nothing.
+        // The output already exists, so a full memory budget changes nothing.
         let _ = self.held.set(out.len());
         self.held.with(out)
     }
@@ -373,7 +374,7 @@ fn at_once(exchange: &Exchange, event: &Event) -> usize {
             exchange.answer_bytes().max(exchange.refused_bytes())
         }
         Event::End(_) | Event::Due => exchange.refused_bytes(),
-        // It may complete an event of some megabytes.
+        // A chunk of the answer may complete an event of some megabytes.
         Event::Piece(piece) if exchange.answer_bytes() >= EVENT_BYTES && piece.contains(&b'\n') => {
             exchange.answer_bytes()
         }
@@ -437,7 +438,7 @@ impl http_body::Body for Body {
                     (answering.upstream, answering.sent) = (None, None);
                     return Poll::Ready(None);
                 }
-                // The head is out: no other comes any more.
+                // The head of the answer was already returned, so no other head comes.
                 ready!(answering.poll_step(context));
             },
         }

@@ -107,14 +107,15 @@ impl Gateway {
         mut busy: Busy,
     ) -> impl Future<Output = io::Result<Response<WatchedBody>>> + use<> {
         let is_head = request.method() == Method::HEAD;
-        // Over HTTP/1 there is one at a time.
+        // A connection of HTTP/1 has only one answer at a time, so its answers are not counted.
         let is_counted = request.version() == Version::HTTP_2;
         let gateway = Arc::clone(self);
         let decided = gateway.decide(request, &mut busy);
         async move {
             let (response, is_own) = match decided {
                 Decided::Answered(response) => (response, true),
-                // What has its answer holds nothing for what these need.
+                // The two futures below are boxed, so that a request that is answered at once holds
+                // no memory for them.
                 Decided::Passes(asked) => (
                     Box::pin(passthrough::pass(
                         &gateway.config,
@@ -150,7 +151,7 @@ impl Gateway {
         if self.shows_metrics
             && refused.is_none()
             && head.uri.path() == metrics::PATH
-            // Without one of the keys the exchange refuses it.
+            // The exchange refuses a request for the metrics without a client key.
             && self.config.lets_in(&list)
         {
             busy.reach(Stage::Whole);
@@ -189,7 +190,7 @@ impl Gateway {
         if let RequestHead::PassThrough = decided {
             return Decided::Passes(Box::new(Passing { live, held, head, body }));
         }
-        // The exchange has what it needs of the head.
+        // The exchange has copied everything that it needs from the request's head.
         let version = head.version;
         drop(head);
         let _ = held.set(own.saturating_add(live.exchange.head_bytes()));
@@ -240,8 +241,8 @@ impl Gateway {
         live.exchange.handle_request_body(collected, now);
         let mut reading = Duration::ZERO;
         loop {
-            // What it holds is held until it is translated, even if the client goes: on another
-            // thread that goes on.
+            // The memory of the exchange counts until the translation has ended. A translation on
+            // another thread goes on even if the client disconnects.
             let bytes = live.exchange.held_bytes();
             let config = Arc::clone(&self.config);
             let translate = move || {
@@ -315,7 +316,8 @@ impl Gateway {
                 }
             }
         };
-        // An image is read to its end in here.
+        // The permit `_fetching` is kept to the end of this function, in which an image is read to
+        // its end.
         let (answered, _fetching) = match waited {
             Ok(answered) => answered,
             Err(head) => {
@@ -334,7 +336,7 @@ impl Gateway {
         let mut list = headers::list(&head.headers);
         let upstream = decompress::DecompressedBody::new(upstream, &mut list);
         live.exchange.handle_call_head(id, head.status.as_u16(), &list, live.clock.now());
-        // The request is sent; what may be needed again is held on.
+        // The request was sent; only the memory that the exchange may need again still counts.
         let _ = held.set(live.exchange.held_bytes());
         if live.exchange.is_call_due() {
             return without_answer(live, held);

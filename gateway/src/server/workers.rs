@@ -124,7 +124,7 @@ impl Workers {
     /// Ends the workers. Streams that have not ended are cut, and are logged as cut.
     pub(crate) fn finish(self) {
         drop(self.all);
-        // Threads that do not end in this time end with the process.
+        // Threads that do not end within twice `CUT_TIME` end with the process.
         let _ = self.running.recv_timeout(CUT_TIME.saturating_mul(2));
     }
 }
@@ -159,7 +159,7 @@ fn serve(connection: Connection, gateway: &Arc<Gateway>) {
             return;
         }
     };
-    // Events are small and must not wait for one another.
+    // Events of a stream are small, and must not wait for one another.
     let _ = stream.set_nodelay(true);
     let budget = Arc::clone(&gateway.budget);
     let (read, write) = stream.into_split();

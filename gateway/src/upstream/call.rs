@@ -33,8 +33,10 @@ impl Caller {
         Self { config: Arc::clone(config), client, web }
     }
 
+    /// Sends a call, and returns the response when its head has arrived.
+    ///
     /// # Errors
-    /// The configuration has no such upstream, or the upstream does not answer.
+    /// The configuration has no upstream for the call, or the upstream does not answer.
     pub(crate) async fn send(&self, call: Call) -> Result<Response<Incoming>, Failure> {
         let upstream = match &call.to {
             To::Upstream(name) => self.config.upstreams.get(name).ok_or(Failure::NoRoute)?,

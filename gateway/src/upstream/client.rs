@@ -51,8 +51,10 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
 /// that a burst of streams does not leave hundreds of sockets behind.
 const IDLE_CONNECTIONS_MAX: usize = 32;
 
+/// Returns the connector for all connections to upstreams.
+///
 /// # Errors
-/// TLS cannot be set up, or there are no more threads; the text is for the operator.
+/// TLS cannot be set up, or there are no more threads; the error text is for the operator.
 pub(crate) fn connector() -> Result<Connector, String> {
     let no_thread = |error| format!("cannot start a thread: {error}");
     let names = Resolver::start().map_err(no_thread)?;

@@ -88,7 +88,7 @@ pub(crate) struct Tap(Arc<Mutex<Vec<u8>>>);
 const TAP_BYTES_MAX: usize = 1 << 20;
 
 impl Tap {
-    /// Returns the bytes received since the last call.
+    /// Returns the bytes that connections received since the last call of this function.
     pub(crate) fn take(&self) -> Vec<u8> {
         mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }

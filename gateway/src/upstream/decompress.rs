@@ -28,7 +28,7 @@ const RATIO_MAX: u64 = 200;
 /// repetitive.
 const ANY_RATIO_BYTES: u64 = 1 << 20;
 
-/// Number of first bytes that are enough to recognize the coding.
+/// Number of first bytes of a body that are enough to recognize its compression.
 const MAGIC_BYTES: usize = 3;
 
 /// Coding that the headers of an upstream's response name.
@@ -56,8 +56,8 @@ enum Coding {
 #[derive(Debug)]
 struct Member {
     decoder: GzDecoder<Vec<u8>>,
-    /// True if a whole member came before this one, and this member has produced no output. Its
-    /// bytes may then be no member at all.
+    /// True if a whole gzip member came before this member, and this member has produced no output.
+    /// The bytes may then be no gzip member at all.
     is_doubtful: bool,
 }
 
@@ -122,7 +122,7 @@ impl DecompressedBody {
         self.body
     }
 
-    /// Unpacks the bytes that have arrived, and returns the output that is ready.
+    /// Unpacks the bytes of the body that have arrived, and returns the output that is ready.
     fn unpacked(&mut self) -> Result<Option<Bytes>, Broken> {
         if let Coding::Unknown(claim, first) = &mut self.coding {
             first.extend_from_slice(&self.rest);
@@ -166,7 +166,7 @@ impl DecompressedBody {
 }
 
 impl Coding {
-    /// Unpacks bytes. `is_end` is true if no more bytes will arrive.
+    /// Unpacks bytes of the body. `is_end` is true if no more bytes will arrive.
     fn write(&mut self, bytes: &[u8], is_end: bool) -> io::Result<Vec<u8>> {
         let is_last = is_end && bytes.is_empty();
         let mut out = Vec::new();
@@ -202,8 +202,8 @@ impl Member {
         Self { decoder: GzDecoder::new(Vec::new()), is_doubtful: false }
     }
 
-    /// Unpacks this member and the members that follow. Returns true if the body has ended, because
-    /// no member follows.
+    /// Unpacks this gzip member and the members that follow. Returns true if the body has ended,
+    /// because no member follows.
     fn write(&mut self, mut bytes: &[u8], is_last: bool, out: &mut Vec<u8>) -> io::Result<bool> {
         loop {
             let taken = self.take(&mut bytes, is_last);
@@ -222,7 +222,7 @@ impl Member {
         }
     }
 
-    /// Unpacks this member. Returns true if the member is complete and unread bytes follow.
+    /// Unpacks this gzip member. Returns true if the member is complete and unread bytes follow.
     fn take(&mut self, bytes: &mut &[u8], is_last: bool) -> io::Result<bool> {
         let is_whole = take(&mut self.decoder, bytes)?;
         if is_whole || is_last {
@@ -271,9 +271,10 @@ fn claim(headers: &[Header]) -> Option<Claim> {
 /// Returns the coding of a body, by its first bytes and the header.
 fn coding(claim: Claim, first: &[u8]) -> Coding {
     match *first {
-        // Neither JSON nor a stream begins with this byte.
+        // Neither JSON nor an event stream begins with the byte `0x1f`, as a gzip body does.
         [0x1f, 0x8b, 0x08, ..] => Coding::Gzip(Member::first()),
-        // Neither JSON nor a stream begins with an `x` and a byte that is no letter.
+        // Neither JSON nor an event stream begins with an `x` and a byte that is no letter, as a
+        // zlib body does.
         [0x78, 0x01 | 0x9c | 0xda, ..] => Coding::Zlib(ZlibDecoder::new(Vec::new())),
         [0x78, 0x5e, ..] if claim != Claim::Nothing => Coding::Zlib(ZlibDecoder::new(Vec::new())),
         // Servers and clients disagreed for long about what `deflate` is.

@@ -47,7 +47,7 @@ type Lookup = fn(&str) -> io::Result<vec::IntoIter<SocketAddr>>;
 pub(crate) struct Resolver {
     pool: ThreadPool,
     lookup: Lookup,
-    /// Look-ups that are in progress, by name.
+    /// Look-ups that are in progress, by host name.
     waiting: Arc<Mutex<HashMap<String, Waiting>>>,
     /// Maximum number of look-ups in progress at one time.
     waiting_max: usize,
@@ -56,6 +56,8 @@ pub(crate) struct Resolver {
 }
 
 impl Resolver {
+    /// Starts a resolver for the host names of upstreams.
+    ///
     /// # Errors
     /// The system gives no more threads.
     pub(crate) fn start() -> io::Result<Self> {
@@ -80,7 +82,7 @@ impl Resolver {
         Ok(Self { pool, lookup, waiting, waiting_max: PUBLIC_WAITING_MAX, only_public: true })
     }
 
-    /// Returns the pending look-up of this name, or starts a new one.
+    /// Returns the pending look-up of a host name, or starts a new look-up.
     fn look_up(&self, name: &str) -> Waiting {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(found) = waiting.get(name) {

@@ -29,6 +29,8 @@ impl Fetcher {
         Self { named: UpstreamClient::new(connector), public }
     }
 
+    /// Sends a request for a URL that a client named.
+    ///
     /// # Errors
     /// The server is not allowed, or does not answer.
     pub(crate) async fn send(

@@ -31,8 +31,8 @@ impl FetchLimits {
         Self { all: FairSemaphore::new(FETCHES_MAX), hosts: Mutex::default() }
     }
 
-    /// Waits until a client may start one more download from the host of a URL. Both permits must
-    /// be kept until the download has ended.
+    /// Waits until a client may start one more download from the host of a URL. The two permits (in
+    /// total and for the host) must be kept until the download has ended.
     pub(crate) async fn begin(&self, owner: Owner, url: &str) -> Option<(Permit, Permit)> {
         let of_host = self.host(url).begin(owner).await?;
         Some((of_host, self.all.begin(owner).await?))

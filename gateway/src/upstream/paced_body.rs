@@ -31,8 +31,8 @@ pub(crate) struct Paced<B = Incoming> {
     first: Pace,
     pace: Pace,
     began: Millis,
-    /// Time that does not count for the rate: the upstream did not read, or the limits restarted
-    /// after it.
+    /// Time, in milliseconds, that does not count for the body's rate, because the upstream did not
+    /// read or the limits restarted.
     uncounted: Millis,
     /// Time since which the upstream has not asked for more bytes; its connection may be slow.
     given: Option<Millis>,
@@ -73,7 +73,7 @@ impl<B> Paced<B> {
         }
     }
 
-    /// Notes bytes that arrived. Returns false if they arrived too slowly.
+    /// Notes bytes of the body that arrived. Returns false if the bytes arrived too slowly.
     fn goes_on(&mut self, bytes: usize, now: Millis) -> bool {
         self.passed = self.passed.saturating_add(bytes);
         let counted = now.saturating_sub(self.uncounted);

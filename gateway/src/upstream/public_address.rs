@@ -29,7 +29,7 @@ const SPECIAL: [(Ipv4Addr, u32); 15] = [
 const SPECIAL_OF_PUBLIC: [(Ipv6Addr, u32); 4] = [
     (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23),
     (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 32),
-    // The address contains an IPv4 address, which may be any.
+    // An address of 6to4 contains an IPv4 address, which may be any address.
     (Ipv6Addr::new(0x2002, 0, 0, 0, 0, 0, 0, 0), 16),
     (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20),
 ];

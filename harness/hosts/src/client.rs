@@ -14,7 +14,7 @@ use tokio::net::TcpStream;
 use crate::upstream::{Upstream, headers_of, map_of, runtime};
 use crate::{End, Got, Request, Trial};
 
-/// Timeout longer than any request takes here, even on a busy machine.
+/// Timeout longer than any request of the tests takes, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Sends the request of a trial to the host at this address. Returns the response, and the requests

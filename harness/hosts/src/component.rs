@@ -29,7 +29,8 @@ impl Component {
     /// Starts the component with this configuration.
     ///
     /// # Errors
-    /// The variable is missing, or the component needs something: it must ask for nothing.
+    /// The environment variable for the component's file is missing, or the component has imports,
+    /// which it must not have.
     pub fn new(config: &Value) -> Result<Self, String> {
         Self::start(compiled()?, &config.to_string())
             .map_err(|error| format!("component: {error:?}"))

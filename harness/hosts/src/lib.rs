@@ -134,9 +134,9 @@ pub struct Answer {
     pub headers: Vec<Header>,
     /// Body of the response, in the chunks in which it is sent.
     pub pieces: Vec<Bytes>,
-    /// Pause before each chunk. Without a pause, chunks may arrive together.
+    /// Pause before each chunk of the body. Without a pause, chunks may arrive together.
     pub pause: Duration,
-    /// Delay before the head.
+    /// Delay before the head of the response.
     pub delay: Duration,
     /// Trailers of the response, which only HTTP/2 carries.
     pub trailers: Vec<Header>,
@@ -169,7 +169,7 @@ impl Answer {
         Self { pieces, ..Self::whole(200, "text/event-stream", "") }
     }
 
-    /// Splits the body into chunks of this size.
+    /// Splits the response's body into chunks of this size.
     #[must_use]
     pub fn cut(mut self, bytes: usize) -> Self {
         let body = Bytes::from(self.pieces.concat());
@@ -190,14 +190,14 @@ pub struct Seen {
     pub headers: Vec<Header>,
     /// Body of the request; empty if it is longer than [`upstream::KEPT_BYTES_MAX`].
     pub body: Bytes,
-    /// Length of the body in bytes.
+    /// Length of the request's body in bytes.
     pub bytes: usize,
 }
 
 /// Response that the client got.
 #[derive(Clone, Debug)]
 pub struct Got {
-    /// HTTP status; 0 if the connection broke, or was silent, before the head.
+    /// HTTP status of the response; 0 if the connection broke, or was silent, before the head.
     pub status: u16,
     /// Headers of the response.
     pub headers: Vec<Header>,
@@ -220,12 +220,12 @@ impl Got {
         value(&self.headers, name)
     }
 
-    /// Returns the body as text.
+    /// Returns the response's body as text.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    /// Returns the body as JSON.
+    /// Returns the response's body as JSON.
     pub fn json(&self) -> serde_json::Value {
         serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }

@@ -16,7 +16,7 @@ pub struct Ordinals {
 }
 
 impl Ordinals {
-    /// Returns the text with its generated ids replaced.
+    /// Returns a text with each generated id replaced by the id's order of appearance.
     pub fn replace(&mut self, text: &[u8]) -> String {
         let text = String::from_utf8_lossy(text);
         let mut replaced = String::with_capacity(text.len());

@@ -21,7 +21,7 @@ const START: Duration = Duration::from_secs(60);
 /// Returns the path in an environment variable.
 ///
 /// # Errors
-/// The variable is not set or names nothing.
+/// The environment variable is not set, or no file exists at its path.
 pub fn file_of(variable: &str) -> Result<PathBuf, String> {
     let how = "`cargo xtask test hosts` builds what is needed and sets it";
     match std::env::var_os(variable) {
@@ -68,7 +68,8 @@ impl Process {
     /// Starts a real Envoy with the filter, from `envoy/envoy.yaml`.
     ///
     /// # Errors
-    /// A variable is missing, or Envoy does not start; then the text has the end of its log.
+    /// An environment variable is missing, or Envoy does not start; then the error text has the end
+    /// of Envoy's log.
     pub fn envoy(config: &Value, options: &EnvoyOptions) -> Result<Self, String> {
         Self::envoy_with(config, options, &|yaml| yaml)
     }
@@ -76,7 +77,7 @@ impl Process {
     /// Starts a real Envoy whose rendered configuration a function changes before the start.
     ///
     /// # Errors
-    /// The errors are those of [`Process::envoy`].
+    /// The errors are those of [`Process::envoy`]: a variable is missing, or Envoy does not start.
     pub fn envoy_with(
         config: &Value,
         options: &EnvoyOptions,
@@ -138,8 +139,8 @@ impl Process {
     /// Starts the gateway's binary.
     ///
     /// # Errors
-    /// The variable is missing, or the gateway does not start; then the text has the end of its
-    /// log.
+    /// The environment variable is missing, or the gateway does not start; then the error text has
+    /// the end of the gateway's log.
     pub fn gateway(config: &Value) -> Result<Self, String> {
         let binary = file_of("CREOLE_GATEWAY")?;
         let (address, folder) = (free(), folder("gateway"));

@@ -29,7 +29,7 @@ pub struct Suite {
 pub struct Named {
     /// Name of the fixture and of the trial within it.
     pub name: String,
-    /// Trial to run.
+    /// Trial that was made from the fixture.
     pub trial: Trial,
     /// Result that the fixture expects.
     pub expected: Value,

@@ -44,7 +44,7 @@ struct Shared {
     /// Refusals by trial key: the text in request bodies that is refused, and the error response.
     refusals: Mutex<BTreeMap<String, (&'static str, Arc<Answer>)>>,
     seen: Mutex<BTreeMap<String, Vec<Seen>>>,
-    /// Number of bodies that are being sent.
+    /// Number of response bodies that the upstream is sending.
     open: AtomicUsize,
 }
 

@@ -1,4 +1,5 @@
-//! Differences between the hosts: the table of `docs/dev/hosts.md`, no more and no less.
+//! Tests of the differences between the hosts, which are exactly those in the table of
+//! `docs/dev/hosts.md`.
 #![allow(clippy::panic, clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 use std::collections::BTreeMap;
@@ -11,7 +12,7 @@ use creole_hosts::upstream::Upstream;
 use creole_hosts::{Answer, End, Got, Host, Request, Trial, cases, hosts};
 use serde_json::json;
 
-/// Row of the table: a situation, and a trial of it.
+/// Row of the table of differences: a situation, and a trial of the situation.
 type Situation = (&'static str, fn() -> Trial);
 
 const SITUATIONS: &[Situation] = &[
@@ -188,7 +189,7 @@ fn outcomes(host: &dyn Host) -> Vec<(&'static str, String)> {
         .collect()
 }
 
-/// Describes an answer in the words of the table.
+/// Describes an answer in the words of the table in `docs/dev/hosts.md`.
 fn describe(got: &Got) -> String {
     let text = got.text();
     let mut words =

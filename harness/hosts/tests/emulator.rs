@@ -1,5 +1,5 @@
-//! The filter's module under every order of callbacks: pieces of every size, the end alone or
-//! joined, trailers, ticks in between, many streams in one VM, and endings inside of a hostcall.
+//! Tests of the filter's module under every order of callbacks: pieces of every size, the end alone
+//! or joined, trailers, ticks in between, many streams in one VM, and endings inside of a hostcall.
 #![allow(clippy::panic, clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests")]
 
 use creole_hosts::emulator::world::Side;
@@ -38,7 +38,8 @@ fn answers() -> Vec<(bool, Answer, u16)> {
     ]
 }
 
-/// Asserts that the answer with which all ways are compared is itself right.
+/// Asserts that the reference answer, which the answers under all rules must equal, is itself
+/// right.
 fn assert_answered(got: &Got, stream: bool, status: u16) {
     assert_eq!((got.status, got.end), (status, End::Complete), "{}", got.text());
     if status != 200 {

@@ -1,6 +1,6 @@
-//! Conversations and replicas in a real Envoy, with the recipes of `docs/envoy.md`: the turns of a
-//! conversation go to one replica, and an endpoint picker behind the filter sees requests in one
-//! form.
+//! Tests of conversations and replicas in a real Envoy, with the recipes of `docs/envoy.md`: the
+//! turns of a conversation go to one replica, and an endpoint picker behind the filter sees
+//! requests in one form.
 #![allow(
     clippy::panic,
     clippy::indexing_slicing,
@@ -72,7 +72,8 @@ fn endpoint(address: SocketAddr) -> Value {
     json!({"endpoint": {"address": {"socket_address": {"address": address, "port_value": port_value}}}})
 }
 
-/// Returns the template with the route and the cluster of the recipe, and these replicas.
+/// Returns the template of Envoy's configuration with the route and the cluster of the recipe, and
+/// these replicas.
 fn by_session(yaml: &str, replicas: &[Upstream]) -> String {
     let route = "                route: {cluster: upstream, timeout: 0s, idle_timeout: 600s}\n";
     let yaml = replaced(yaml, route, &indented(&recipe("hash_policy:"), 16));
@@ -181,8 +182,8 @@ fn bounded(_: &()) {
     assert!(requests.iter().all(|requests| *requests <= 13), "{requests:?}");
 }
 
-/// Returns the template with the picker behind the guard, and a cluster that follows the picker's
-/// choice.
+/// Returns the template of Envoy's configuration with the picker behind the guard, and a cluster
+/// that follows the picker's choice.
 fn by_picker(yaml: &str, picker: SocketAddr) -> String {
     let router = "          - name: envoy.filters.http.router\n";
     let filter = indented(&recipe("- name: endpoint-picker"), 10);

@@ -1,5 +1,5 @@
-//! Routes of a real Envoy for requests that the filter has translated, and filters that see the
-//! answers: other services stand behind the same listener.
+//! Tests of the routes of a real Envoy for requests that the filter has translated, and of filters
+//! that see the answers: other services stand behind the same listener.
 #![allow(clippy::panic, clippy::indexing_slicing, clippy::unwrap_used, reason = "tests")]
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -63,7 +63,8 @@ impl Site {
     }
 }
 
-/// Returns the template with these virtual hosts, and with the site as the cluster `site`.
+/// Returns the template of Envoy's configuration with these virtual hosts, and with the site as the
+/// cluster `site`.
 fn with_hosts(yaml: &str, hosts: &Value, site: &Site) -> String {
     let (before, rest) = yaml.split_once("            virtual_hosts:\n").unwrap();
     let (_, after) = rest.split_once("          # A safety net").unwrap();

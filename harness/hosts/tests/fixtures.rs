@@ -1,6 +1,6 @@
-//! Every fixture on every host: the client's bytes, status and headers, and what reached the
-//! upstream, are those of the core, and those that the fixture expects. Upstream answers come whole
-//! and in small pieces.
+//! Tests of every fixture on every host: the client's bytes, status and headers, and the requests
+//! that reached the upstream, are those of the core, and those that the fixture expects. Upstream
+//! answers come whole and in small pieces.
 //!
 //! libtest's harness is not used, because the table must be shown when all is well, too.
 #![allow(

@@ -1,5 +1,5 @@
-//! Large bodies and many streams through a real Envoy with its default buffer limits: it must be
-//! alive afterwards and have answered right. Prints its memory.
+//! Tests of large bodies and many streams through a real Envoy with its default buffer limits:
+//! Envoy must stay alive and answer right. Prints Envoy's memory.
 #![allow(
     clippy::panic,
     clippy::unwrap_used,
@@ -17,7 +17,7 @@ use creole_hosts::upstream::{Upstream, runtime};
 use creole_hosts::{Answer, End, Got, Host as _, Trial, cases, client};
 use serde_json::json;
 
-/// The default of `request_bytes_max`.
+/// Size of the largest request body, in bytes: the default of `request_bytes_max`.
 const LARGEST: usize = 32 << 20;
 
 const REQUESTS: usize = 100;

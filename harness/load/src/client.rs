@@ -110,7 +110,7 @@ async fn ask(
         let Some(data) = frame.data_ref() else { continue };
         text.extend_from_slice(data);
         if first.is_none() {
-            // The word may be cut between two frames.
+            // The first word of the answer may be cut between two frames.
             let from = seen.saturating_sub(FIRST.len());
             if contains(text.get(from..).unwrap_or_default(), FIRST) {
                 first = Some(since.elapsed());

@@ -10,7 +10,7 @@ use crate::client::{self, Loop};
 use crate::cpu;
 use crate::plan::{Plan, Scenario, Target};
 
-/// Number and length of the loops.
+/// Number and length of the measurement loops.
 #[derive(Clone, Debug)]
 pub(crate) struct Amount {
     pub(crate) rounds: usize,
@@ -29,7 +29,7 @@ pub(crate) struct Row {
     pub(crate) clients: usize,
     pub(crate) answers: usize,
     pub(crate) failed: usize,
-    /// Number of upstream chunks in these answers.
+    /// Number of upstream chunks in the answers of the loop.
     pub(crate) chunks: usize,
     pub(crate) seconds: f64,
     /// Processor time of the proxy's process in seconds; 0 for the upstream itself.
@@ -173,7 +173,7 @@ async fn one(
     })
 }
 
-/// Returns the median and the 99th percentile, in milliseconds.
+/// Returns the median and the 99th percentile of times, in milliseconds.
 fn percentiles(mut times: Vec<Duration>) -> [f64; 2] {
     times.sort_unstable();
     let at = |hundredth: usize| {

@@ -71,7 +71,7 @@ pub(crate) fn table(results: &Results) -> Result<String> {
 pub(crate) const MARK: &str =
     "<!-- From here on, made by `cargo xtask load`: see harness/load/src/page.rs -->\n";
 
-/// Returns the generated part of the page.
+/// Returns the generated part of `docs/speed.md`.
 pub(crate) fn page(results: &Results) -> Result<String> {
     let machine = &results.machine;
     let mut text = format!(

@@ -41,7 +41,7 @@ impl Machine {
     }
 }
 
-/// Figure of a proxy that is compared with those of others.
+/// Figure of a proxy that is compared with the same figure of other proxies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Metric {
     /// Processor time of a short request, in milliseconds.

@@ -22,7 +22,7 @@ pub type Failure = Box<dyn Error + Send + Sync>;
 /// after the last frame.
 type Reason = Arc<Mutex<Option<Failure>>>;
 
-/// Reading side of the body.
+/// Reading side of a body that is written while it is read.
 #[derive(Debug)]
 pub struct Written {
     frames: mpsc::Receiver<Frame<Bytes>>,

@@ -37,8 +37,8 @@ pub fn images_config(upstream: &Upstream) -> String {
     .to_string()
 }
 
-/// Returns a request of the Messages API with the images at these URLs. With `is_old`, the
-/// assistant has already answered them.
+/// Returns a request of the Messages API with the images at these URLs. If `is_old` is true, the
+/// assistant has already answered the message with the images.
 #[must_use]
 pub fn image_messages(urls: &[String], is_old: bool) -> String {
     let mut content: Vec<_> = urls

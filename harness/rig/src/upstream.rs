@@ -34,7 +34,7 @@ pub struct Received {
 /// Body of an upstream's response, which a test writes. Dropping the writer ends the body normally.
 pub type Out = Writer;
 
-/// Guard that counts the bodies that are being sent.
+/// Guard that counts a response body as long as the upstream sends the body.
 struct Counted {
     body: Written,
     open: Arc<AtomicUsize>,
@@ -63,9 +63,9 @@ impl Body for Counted {
 pub struct Upstream {
     pub address: SocketAddr,
     pub asked: Arc<Mutex<Vec<Received>>>,
-    /// Number of bodies that are being sent.
+    /// Number of response bodies that the upstream is sending.
     pub open: Arc<AtomicUsize>,
-    /// Maximum number of bodies that were sent at the same time.
+    /// Maximum number of response bodies that the upstream sent at the same time.
     pub peak: Arc<AtomicUsize>,
     /// Number of accepted connections.
     pub connections: Arc<AtomicUsize>,

@@ -12,7 +12,7 @@ fn skip(text: &str) -> Result<&str, Error> {
 
 #[test]
 fn exactly_the_texts_of_the_standard_are_accepted() {
-    // One text per line.
+    // Valid JSON texts, one per line.
     let good = r#"{}
 []
 0
@@ -147,7 +147,7 @@ proptest! {
         text in json(), at in any::<prop::sample::Index>(), byte in 0u8..128
     ) {
         prop_assert_eq!(skip(&text).unwrap(), text.as_str());
-        // The same text with one byte changed.
+        // The JSON text with one byte changed.
         let mut mutated = text.into_bytes();
         let at = at.index(mutated.len());
         mutated[at] = byte;

@@ -14,8 +14,8 @@ pub(super) enum Rule {
     BelowOne,
     /// Blank string, in a member whose absence means the default.
     Blank,
-    /// Value that the schema does not list, in a member whose absence means the default: `inherit`,
-    /// the name of a model.
+    /// Value that the schema does not list, such as `inherit` or the name of a model, in a member
+    /// whose absence means the default.
     UnknownWord,
 }
 
@@ -46,8 +46,8 @@ impl ByName {
         Self(ROWS.iter().find(is_it).map(|(_, _, rules)| *rules))
     }
 
-    /// Returns true if the tool is one of Claude Code's. None of these tools does more without a
-    /// number than with a wrong one.
+    /// Returns true if the tool is one of Claude Code's. Leaving out a wrong number never makes one
+    /// of these tools do more than the wrong number would.
     pub(super) fn is_known(self) -> bool {
         self.0.is_some()
     }
@@ -58,13 +58,13 @@ impl ByName {
 }
 
 impl Rule {
-    /// Returns true if the rule needs the whole string to decide.
+    /// Returns true if the rule needs the member's whole string to decide.
     pub(super) fn needs_all(self) -> bool {
         self == Self::UnknownWord
     }
 
-    /// Returns true if a member with this value is removed. `refuses`: returns true if the schema
-    /// refuses a value.
+    /// Returns true if the rule removes a member with the given value. `refuses`: returns true if
+    /// the schema refuses a value.
     pub(super) fn drops(self, value: &str, refuses: &mut dyn FnMut(&str) -> bool) -> bool {
         let text = json::string(value);
         let number = Number::read(text.map_or(value, |text| text.raw()));

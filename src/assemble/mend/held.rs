@@ -9,7 +9,7 @@ use crate::text::json_scan::Scanner;
 use crate::text::words;
 
 impl InputMender {
-    /// Begins the value of a member. Returns 1 if its first byte was handled, or else 0.
+    /// Begins the value of a member. Returns 1 if the value's first byte was handled, or else 0.
     pub(super) fn begin_value(&mut self, byte: u8, budget: &mut ValidationBudget) -> usize {
         let Current { may_lack, bounded, is_extra, schema, .. } = self.member;
         self.value = self.held.len();
@@ -54,7 +54,7 @@ impl InputMender {
         taken
     }
 
-    /// Handles the next byte of an array or an object that is empty so far. Returns the number of
+    /// Handles the next byte of a held array or object that is empty so far. Returns the number of
     /// bytes handled.
     pub(super) fn take_held_empty(&mut self, open: u8, byte: u8) -> usize {
         if byte == open.saturating_add(2) {

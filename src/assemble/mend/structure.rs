@@ -93,7 +93,7 @@ impl InputMender {
         };
         let bit = u32::try_from(member.place).ok().and_then(|place| 1_u128.checked_shl(place));
         let bit = bit.unwrap_or_default();
-        // Of two members with the same name the last one counts, so only the first may be removed.
+        // The last of two members with the same name counts, so only the first may be removed.
         let is_first = frame.seen & bit == 0;
         frame.seen |= bit;
         Current {

@@ -10,7 +10,7 @@ fn tool(name: &str, schema: &str) -> Tool {
     Tool { name: name.to_owned(), schema: Some(schema.into()), ..Tool::default() }
 }
 
-/// Returns the mended pieces, and the number of mended members.
+/// Returns the pieces of a call's input after mending, and the number of mended members.
 fn in_pieces(tool: &Tool, pieces: &[&str]) -> (Vec<String>, u32) {
     let mut budget = ValidationBudget::default();
     let Some(mut mender) = InputMender::of(tool, &mut budget) else {

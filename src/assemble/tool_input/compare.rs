@@ -4,7 +4,7 @@ use super::ToolInput;
 use super::reading::FragmentReading;
 use crate::text::{hash, words};
 
-/// Maximum number of bytes of an input that are searched for its first key.
+/// Maximum number of bytes of a tool call's input that are searched for the first key.
 const KEY_BYTES_MAX: usize = 256;
 
 /// Relation of a text to a complete input.

@@ -30,7 +30,7 @@ const CHANCE_BYTES_MAX: usize = 32;
 /// Merged members of the objects that arrived so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MergedObjects {
-    /// Index in `members`, by name.
+    /// Index in `members` of each member, by the member's name.
     places: Names<'static, usize>,
     /// Names and values of the members, in order of arrival.
     members: Vec<(String, MemberValue)>,
@@ -58,8 +58,8 @@ impl MergedObjects {
         objects
     }
 
-    /// Merges one more object. `named`: the tool's name came with it. Returns true if the object
-    /// contradicts those before it.
+    /// Merges one more object of the input. `named`: the tool's name came with the object. Returns
+    /// true if the object contradicts the objects before it.
     pub(super) fn add(&mut self, object: &str, named: bool) -> bool {
         if self.contradiction.is_some() {
             return false;
@@ -121,7 +121,8 @@ impl MemberValue {
         self.json.len().saturating_add(self.joined.as_ref().map_or(0, String::len))
     }
 
-    /// Adds the next fragment of the value. Returns `None` if it contradicts the value so far.
+    /// Adds the next fragment of a member's value. Returns `None` if the fragment contradicts the
+    /// value so far.
     fn add(&mut self, json: &str, named: bool) -> Option<()> {
         if json == "null" {
             return Some(());
@@ -150,8 +151,8 @@ impl MemberValue {
     }
 }
 
-/// Returns a value without its closing quote or bracket. A longer version of the same value begins
-/// with the result.
+/// Returns a JSON value without its closing quote or bracket. A longer version of the same value
+/// begins with the returned text.
 fn open(json: &str) -> &str {
     let inside = words::trim_end(json, b"}]");
     inside.strip_suffix('"').unwrap_or(inside)

@@ -152,7 +152,7 @@ fn objects_in_place_of_texts_are_put_together() {
             r#"json:{"city":"Paris","unit":"C"}"#,
         ],
         &[r#"json:{"city":"Par"}"#, r#"json:{"city":"Paris"}"#, r#"json:{"unit":"C"}"#],
-        // All members once more in the last object.
+        // The last object repeats all members.
         &[
             r#"json:{"city":"Pa"}"#,
             r#"json:{"city":"ris"}"#,

@@ -42,7 +42,7 @@ pub(super) struct SchemaFacts<'a> {
     pub(super) types: &'a str,
     /// True if the schema has several types besides `null`.
     pub(super) several: bool,
-    /// Type of the schema, if there is exactly one besides `null`.
+    /// Type of the schema, if the schema has exactly one type besides `null`.
     pub(super) sole_type: Option<Str<'a>>,
     /// True if the type of the schema is `number` or `integer`.
     pub(super) numeric: bool,
@@ -51,9 +51,10 @@ pub(super) struct SchemaFacts<'a> {
     pub(super) named: &'a str,
     /// True if the schema's type is `array`, or `array` is among its types.
     pub(super) array: bool,
-    /// True if the schema has `items`, and the value is not a list.
+    /// True if the schema has `items`, and the value of `items` is not a list.
     pub(super) items: bool,
-    /// True if the schema has `items`, and the value is a list (the older form of `prefixItems`).
+    /// True if the schema has `items`, and the value of `items` is a list (the older form of
+    /// `prefixItems`).
     pub(super) listed_items: bool,
     /// True if the value of `items` is a boolean.
     boolean_items: bool,
@@ -68,7 +69,7 @@ pub(super) struct SchemaFacts<'a> {
     /// True if the schema is written as a `$ref`. Set later, by the dialect.
     pub(super) refers: bool,
     /// JSON text of the list of schemas in `anyOf`; empty if there is none. The fields `one_of` and
-    /// `all_of` are alike.
+    /// `all_of` hold the lists of `oneOf` and `allOf`.
     pub(super) any_of: &'a str,
     pub(super) one_of: &'a str,
     pub(super) all_of: &'a str,
@@ -103,8 +104,8 @@ impl<'a> SchemaFacts<'a> {
         facts
     }
 
-    /// Returns the members of the schema, unchanged. The text is read again on each call, because a
-    /// list of members would need many times the memory.
+    /// Returns the members of the schema, unchanged. The schema's text is read again on each call,
+    /// because a list of members would need many times the memory.
     pub(super) fn members(&self) -> impl Iterator<Item = KeywordMember<'a>> + use<'a> {
         json::members(self.schema).map(|(key, value)| KeywordMember {
             key,

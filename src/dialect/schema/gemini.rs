@@ -28,7 +28,7 @@ struct Around<'a> {
     /// Descriptions of the enclosing choices, outermost first.
     descriptions: Vec<Str<'a>>,
     nullable: bool,
-    /// Type that the enclosing schema states, if it states exactly one.
+    /// Type that the enclosing schema states, if exactly one is stated.
     kind: Option<Str<'a>>,
 }
 
@@ -71,7 +71,7 @@ impl Gemini {
         let merges = is_full && !facts.refers;
         let parts = if merges { merged::parts(&facts, which, root) } else { None };
         facts.merges = parts.is_some();
-        // Beside `items` or values, a branch is no schema by itself.
+        // A branch is no schema by itself if it stands beside `items` or allowed values.
         let says_all = facts.items || facts.listed_items || facts.values != Values::Unsaid;
         if !(schemas.is_empty() || is_full || facts.refers || says_all) && facts.are_whole(&schemas)
         {

@@ -115,7 +115,8 @@ fn definitions(root: &str) -> Names<'static, (String, &str)> {
             base.push('_');
         }
         let mut known = base.clone();
-        // Each name counts on from its last number: thousands of the client's may become one.
+        // Numbers go on from the last number of the same name, because thousands of the client's
+        // names may become one name.
         while !sent.add(known.clone()) {
             let mut number = 0usize;
             numbers.update(base.clone(), |last| {
@@ -137,8 +138,8 @@ impl Dialect for Flavour<'_> {
         self.write(schema, json, SchemaPosition::Inner);
     }
 
-    /// Writes a schema that is the value of a keyword. Kimi allows a `$ref` at few positions, but
-    /// in a branch of `anyOf` always.
+    /// Writes a schema that is the value of a keyword. Kimi allows a `$ref` at only few positions,
+    /// but always in a branch of `anyOf`.
     fn subschema(&mut self, keyword: &str, schema: &str, json: &mut Writer<'_>) {
         let takes_references = matches!(keyword, "items" | "additionalProperties");
         let refers = SchemaFacts::of(schema).reference.and_then(|it| self.reference(it));
@@ -377,7 +378,8 @@ fn chooses(facts: &SchemaFacts<'_>) -> bool {
         && facts.are_whole(&branches)
 }
 
-/// Returns true if the schema has a choice or a `$ref` at a position where Kimi refuses them.
+/// Returns true if the schema has a choice or a `$ref` at a position where Kimi refuses choices and
+/// references.
 fn merges(facts: &SchemaFacts<'_>, root: bool) -> bool {
     let chooses = !facts.any_of.is_empty() && facts.properties;
     root && (facts.has_branches() || facts.reference.is_some()) || chooses

@@ -46,11 +46,12 @@ impl Dialect for LlamaCpp {
         if facts.merges && !(facts.typed || root) {
             json.kind("object");
         }
-        // Beside a choice, llama.cpp would see only the added properties.
+        // Properties added beside a choice would hide the choice from llama.cpp.
         if facts.merges || !facts.has_branches() {
             let is_merged = facts.merges;
             self.missing_properties(&facts, merged, json, root);
-            // Without this keyword, llama.cpp would allow only objects without properties.
+            // llama.cpp allows only objects without properties if `additionalProperties` is
+            // missing.
             if root && !(is_merged || facts.properties || facts.additional_properties) {
                 json.key("additionalProperties").raw("true");
             }

@@ -27,12 +27,12 @@ use crate::text::names::{NameSet, Names};
 use crate::text::words;
 
 /// Returns a schema without faults and without dangling references, and the findings about the
-/// result.
+/// mended schema.
 pub(crate) fn plain(schema: &str) -> (Cow<'_, str>, Found) {
     plain_of(schema, Found::of(schema))
 }
 
-/// Mends a schema like [`plain`], if its faults are already known.
+/// Returns a schema without faults and dangling references, if the faults are already known.
 pub(crate) fn plain_of(schema: &str, found: Found) -> (Cow<'_, str>, Found) {
     match references::plain(schema) {
         Cow::Borrowed(schema) => mended(schema.into(), found),
@@ -43,7 +43,7 @@ pub(crate) fn plain_of(schema: &str, found: Found) -> (Cow<'_, str>, Found) {
     }
 }
 
-/// Returns a schema without faults, and the findings about the result.
+/// Returns a schema without faults, and the findings about the mended schema.
 pub(super) fn mended(schema: Cow<'_, str>, found: Found) -> (Cow<'_, str>, Found) {
     if !found.is_faulty {
         return (schema, found);
@@ -86,7 +86,7 @@ fn is_no_branch(schema: &str) -> bool {
     is_no_branch_in(schema, LEVELS)
 }
 
-/// Returns true if no value fits a schema, like [`allows_nothing`], within `left` nested choices.
+/// Returns true if no value fits a schema, searching at most `left` levels of nested choices.
 fn allows_nothing_in(schema: &str, left: u32) -> bool {
     let Some(left) = left.checked_sub(1) else { return false };
     let is_none = |branch: &str| is_no_branch_in(branch, left);
@@ -101,7 +101,7 @@ fn allows_nothing_in(schema: &str, left: u32) -> bool {
     })
 }
 
-/// Returns true if no value fits a branch, like [`is_no_branch`], within `left` nested choices.
+/// Returns true if no value fits a branch, searching at most `left` levels of nested choices.
 fn is_no_branch_in(schema: &str, left: u32) -> bool {
     let is_empty = |list: &str| list.starts_with('[') && json::elements(list).next().is_none();
     let has_no_values = || {
@@ -247,7 +247,8 @@ fn types(value: &str, json: &mut Writer<'_>) {
     }
 }
 
-/// Writes `required` with the strings of the list, each once.
+/// Writes `required` with the names in the list, each once, without names of properties that allow
+/// no value.
 fn names(value: &str, json: &mut Writer<'_>, key: Str<'_>, never: &NameSet<'_>) {
     if !value.starts_with('[') {
         return;

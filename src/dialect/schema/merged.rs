@@ -7,12 +7,12 @@ use crate::json::{self, Str, Writer};
 use crate::json_schema::written;
 use crate::text::names::{NameSet, Names};
 
-/// Schemas of a list such as `anyOf`.
+/// Schemas in the list of a choice such as `anyOf`.
 #[derive(Default)]
 pub(super) struct Branches<'a> {
-    /// Schemas of the list, without those that allow only `null`.
+    /// Schemas of the choice, without the schemas that allow only `null`.
     pub(super) schemas: Vec<&'a str>,
-    /// True if a schema of the list allows only `null`.
+    /// True if a schema of the choice allows only `null`.
     pub(super) has_null: bool,
 }
 
@@ -45,7 +45,7 @@ const SCHEMAS_MAX: usize = 16;
 /// Maximum depth to which branches and references are followed.
 const DEPTH_MAX: u32 = 32;
 
-/// Selection of the branches that are merged into their schema.
+/// Selection of the branches of a choice that are merged into the schema with the choice.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Which {
     /// Every branch, or none of them if a branch has keywords other than properties.
@@ -207,7 +207,8 @@ impl<'a> Branched<'a> {
     /// Returns the required names of the schema to which a reference leads.
     fn referred(&mut self, reference: Str<'a>, depth: u32) -> Option<NameSet<'a>> {
         match self.definitions.take(reference) {
-            // The definition was merged before; its required names are not certain here.
+            // The definition was merged before, so its required names are not certain for this
+            // reference.
             Some("") => None,
             Some(schema) if depth < DEPTH_MAX => self.branch(schema, depth.saturating_add(1)),
             _ => {

@@ -65,8 +65,8 @@ impl Dialect for Ollama<'_> {
 }
 
 impl Ollama<'_> {
-    /// Writes the schema that replaces this one (such as the target of a `$ref`), with this
-    /// schema's description. Returns false if the schema is not replaced.
+    /// Writes the schema that replaces the given schema (such as the target of its `$ref`), with
+    /// the given schema's description. Returns false if the schema is not replaced.
     fn replaced(&mut self, facts: &SchemaFacts<'_>, json: &mut Writer<'_>) -> bool {
         if facts.properties {
             return false;
@@ -113,7 +113,8 @@ impl Ollama<'_> {
         Reader::new(schema, DEPTH_MAX).skip().is_ok()
     }
 
-    /// Writes a schema with this description, or with its own if `description` is `None`.
+    /// Writes a schema with the given description, or with the schema's own if `description` is
+    /// `None`.
     fn described(&mut self, schema: &str, description: Option<Str<'_>>, json: &mut Writer<'_>) {
         let Some(description) = description else { return self.schema(schema, json) };
         let described = written(|json| {

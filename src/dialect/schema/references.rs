@@ -18,13 +18,13 @@ use crate::text::names::Names;
 use crate::text::words;
 
 /// Maximum number of bytes that are read to follow paths through more than definitions, as a
-/// multiple of the whole schema. Beyond it, a path is assumed to lead somewhere.
+/// multiple of the whole schema. Beyond this maximum, a path is assumed to lead somewhere.
 const TIMES_MAX: usize = 64;
 
 /// Keywords in the root that contain definitions.
 const PLACES: [&str; 2] = ["$defs", "definitions"];
 
-/// Mark in place of a schema: different definitions have the same name.
+/// Mark that replaces a schema among the definitions, if different definitions have the same name.
 const SEVERAL: &str = "?";
 
 /// Returns the schema with references that all servers can resolve.
@@ -46,7 +46,8 @@ pub(super) fn lead_through_lists(root: &str) -> bool {
     })
 }
 
-/// Returns the path of a reference behind `#/$defs/` or `#/definitions/`, if it leads there.
+/// Returns the part of a reference behind `#/$defs/` or `#/definitions/`; `None` if the reference
+/// begins otherwise.
 pub(super) fn definition(reference: Str<'_>) -> Option<&str> {
     let path = reference.raw().strip_prefix("#/")?;
     PLACES.iter().find_map(|place| path.strip_prefix(place)?.strip_prefix('/'))
@@ -73,8 +74,8 @@ impl<'s> Definitions<'s> {
         self.0.get(&name_of(reference)?).copied()
     }
 
-    /// Removes and returns the definition to which a reference leads. If it was removed before, the
-    /// result is empty.
+    /// Removes and returns the definition to which a reference leads; an empty text if the
+    /// definition was removed before.
     pub(super) fn take(&mut self, reference: Str<'_>) -> Option<&'s str> {
         self.0.get_mut(&name_of(reference)?).map(std::mem::take)
     }
@@ -85,8 +86,8 @@ impl<'s> Definitions<'s> {
     }
 }
 
-/// Returns the name of the definition to which a reference leads, unless the path leads further
-/// into that definition.
+/// Returns the name of the definition to which a reference leads; `None` if the path leads
+/// elsewhere, or further into the definition.
 pub(super) fn name_of(reference: Str<'_>) -> Option<String> {
     let name = definition(reference).filter(|path| !words::has_byte(path, b'/'))?;
     Some(unescaped(&Str::inside(name)?.decode()).into_owned())
@@ -103,7 +104,8 @@ struct References<'s> {
     nested: Names<'s, &'s str>,
     /// Definitions in subschemas that are referred to, and are moved into the root.
     lifted: Names<'s, &'s str>,
-    /// References as they came, each with its rewritten path; empty if the reference leads nowhere.
+    /// References as the client wrote them, each with its rewritten path; empty if the reference
+    /// leads nowhere.
     found: Names<'s, String>,
     followed: bool,
     /// True if a reference or a definition is written differently from the original.
@@ -201,8 +203,8 @@ impl<'s> References<'s> {
         Some(path)
     }
 
-    /// Moves the definition of a subschema into the root, if it is unambiguous. Returns true if it
-    /// was moved.
+    /// Moves the definition of a subschema into the root, if the definition is unambiguous. Returns
+    /// true if the definition was moved.
     fn lift(&mut self, path: &str) -> bool {
         let schema = self.nested.get(path).copied().filter(|schema| *schema != SEVERAL);
         let Some(schema) = schema else { return false };
@@ -259,8 +261,9 @@ impl<'s> References<'s> {
         json.end_object();
     }
 
-    /// Writes a schema that is the value of a keyword. If a part was left out, `not` is
-    /// dropped and `oneOf` becomes `anyOf`: otherwise they would refuse more values than before.
+    /// Writes a schema that is the value of a keyword. If a part of the schema was left out, `not`
+    /// is dropped and `oneOf` becomes `anyOf`: otherwise these keywords would refuse more values
+    /// than before.
     fn held(&mut self, schema: &'s str, json: &mut Writer<'_>, key: Str<'s>, keyword: &str) {
         let (before, left_out) = (json.out().len(), self.left_out);
         json.key_str(key);
@@ -333,12 +336,14 @@ fn path_of(place: &str, name: &str) -> String {
     [place, "/", name].concat()
 }
 
-/// Returns a step of a path without percent signs and escapes: the name that it stands for.
+/// Returns a step of a reference's path without percent signs and escapes: the name that the step
+/// stands for.
 fn decoded(step: &str) -> Cow<'static, str> {
     unescaped(&words::percent_decoded(step)).into_owned().into()
 }
 
-/// Returns a step of a path without the escapes of JSON Pointer: `~1` is a `/`, and `~0` a `~`.
+/// Returns a step of a reference's path without the escapes of JSON Pointer: `~1` is a `/`, and
+/// `~0` a `~`.
 fn unescaped(step: &str) -> Cow<'_, str> {
     let mut parts = step.split('~');
     let mut plain = Cow::Borrowed(parts.next().unwrap_or_default());

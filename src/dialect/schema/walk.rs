@@ -1,7 +1,8 @@
 //! Traversal of schemas that all dialects share. It knows which keywords contain schemas, so that a
 //! property that is merely *called* `title` or `$schema` is never mistaken for the keyword.
 //!
-//! The recursion is as deep as the schema is nested, which was bounded when the request was read.
+//! The recursion is as deep as the nesting of the schema, which was bounded when the request was
+//! read.
 
 use super::facts::{KeywordMember, SchemaFacts};
 use super::merged::Merged;
@@ -11,7 +12,8 @@ use crate::json_schema::{Holds, PATTERN_PROPERTIES, holds, is_unportable, kind_o
 /// Writer of schemas in the form that an upstream supports. No method fails, because schemas were
 /// checked when the request was read.
 pub(super) trait Dialect {
-    /// Writes a schema that is an object. `root`: the schema is that of a whole function.
+    /// Writes a schema that is an object. `root`: the schema describes all parameters of a
+    /// function.
     fn object(&mut self, schema: &str, json: &mut Writer<'_>, root: bool);
 
     /// Returns the schema that allows any value.
@@ -28,8 +30,8 @@ pub(super) trait Dialect {
                 json::elements(schema).for_each(|schema| self.schema(schema, json));
                 json.end_array();
             }
-            // No schema. llama.cpp, Ollama and Fireworks refuse booleans, too. The client looks at
-            // inputs itself.
+            // A value that is no such schema is replaced by the schema for any value: llama.cpp,
+            // Ollama and Fireworks refuse booleans. The client validates inputs itself.
             _ => drop(json.raw(self.any())),
         }
     }
@@ -38,12 +40,14 @@ pub(super) trait Dialect {
     fn member(&mut self, member: &KeywordMember<'_>, json: &mut Writer<'_>) {
         let KeywordMember { key, keyword, value } = member;
         match (holds(keyword), member.kind()) {
-            // As an object, `false` would say the opposite.
+            // The value `false` of `not` is left out: replaced by an object, it would refuse every
+            // value.
             (Holds::Schema, ValueKind::Bool) if keyword == "not" => {}
             (Holds::Schema, ValueKind::Bool) if may_be_bool(keyword) => {
                 json.key_str(*key).raw(value);
             }
-            // As drafts before 2020-12 call it.
+            // Drafts of JSON Schema before 2020-12 use `items` for the list that is now
+            // `prefixItems`.
             (Holds::Schema, ValueKind::Array) if keyword == "items" => {
                 json.key("prefixItems");
                 self.schema(value, json);
@@ -84,8 +88,8 @@ pub(super) trait Dialect {
         true
     }
 
-    /// Writes `properties` if no member of the schema did: those of the merged branches, or an
-    /// empty object in a root.
+    /// Writes `properties` if no member of the schema did: the properties of the merged branches,
+    /// or an empty object in a root.
     fn missing_properties(
         &mut self,
         facts: &SchemaFacts<'_>,

@@ -78,9 +78,9 @@ impl<'a> Cursor<'a> {
     /// Reads the end tag of a section of calls. `around`: possible start and end tags of a section;
     /// `open`: index of the pair that began this section.
     ///
-    /// Servers treat the end tag as a stop token, and models leave it out. So it may be missing at
-    /// the end of the answer or where the next section begins, because the calls are complete
-    /// without it. It may be missing anywhere if the section had no start tag.
+    /// Servers treat the end tag as a stop token, and models leave the end tag out. So it may be
+    /// missing at the end of the answer or where the next section begins, because the calls are
+    /// complete without it. It may be missing anywhere if the section had no start tag.
     pub(super) fn close(&mut self, around: &[(&str, &str)], open: Option<usize>) -> Option<()> {
         let ends = open.and_then(|at| around.get(at..=at)).unwrap_or(around);
         let is_closed = ends.iter().any(|(_, end)| self.eat(end));
@@ -89,8 +89,8 @@ impl<'a> Cursor<'a> {
         (is_closed || !self.extent.is_cut_off && may_miss()).then_some(())
     }
 
-    /// Reads the end tag `end` of an element that `start` began. Like the end of a section, it may
-    /// be missing.
+    /// Reads the end tag `end` of an element that `start` began. The end tag may be missing, like
+    /// the end tag of a section.
     pub(super) fn end(&mut self, start: &str, end: &str) -> Option<()> {
         self.close(&[(start, end)], Some(0))
     }
@@ -122,7 +122,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Reads the text up to `end`, and returns it unchanged.
+    /// Reads the text up to `end`, and returns the text unchanged.
     pub(super) fn until(&mut self, end: &str) -> Option<&'a str> {
         let (text, rest) = words::split_once(self.rest, end)?;
         self.rest = rest;

@@ -8,10 +8,10 @@ pub(super) struct Fence {
     length: usize,
 }
 
-/// Minimum number of marks of a code fence.
+/// Minimum number of marks (backticks or tildes) that make a code fence.
 const LENGTH_MIN: usize = 3;
 
-/// Maximum number of marks that are examined each time a line grows.
+/// Maximum number of fence marks (backticks or tildes) that are examined each time a line grows.
 const MARKS_MAX: usize = 64;
 
 /// Maximum number of list and quote marks before a fence, and of spaces behind each of them.

@@ -57,7 +57,7 @@ pub(super) fn read(
             return example(cursor, answer, pieces);
         }
         say(pieces, Piece::Text(said.to_owned()));
-        // Models begin a head and then begin it anew.
+        // Models may begin the head of a message and then begin it anew.
         let head =
             words::places(head, "<|start|>").last().and_then(|at| head.get(at..)).unwrap_or(head);
         let name = words::split_once(head, "to=").map(|(_, name)| {
@@ -98,7 +98,7 @@ pub(super) fn read(
     Some(())
 }
 
-/// Reads an answer with prose behind a call as text: the call is an example.
+/// Reads a whole answer as text, because prose follows its call: such a call is only an example.
 fn example<'a>(cursor: &mut Cursor<'a>, answer: &'a str, pieces: &mut Vec<Piece>) -> Option<()> {
     cursor.rest = answer;
     pieces.clear();
@@ -141,8 +141,8 @@ impl<'a> Cursor<'a> {
     /// Reads a message that is a JSON object.
     fn message_object(&mut self) -> Option<String> {
         let message = self.rest;
-        // The end token of a call may be missing: it ends the answer, so servers take it for a stop
-        // token.
+        // The end token of a call may be missing, because servers take it for a stop token of the
+        // answer.
         let input = self.object().filter(|_| {
             self.eat_any(&ENDS) || self.rest.is_empty() || self.rest.starts_with("<|start|>")
         });

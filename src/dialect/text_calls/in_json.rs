@@ -100,11 +100,12 @@ pub(super) fn llama(
     (!is_list || cursor.eat("]")).then_some(())
 }
 
-/// Reads an object with a name and an input as a call. An object with any other member is no call,
-/// or has an input that would be lost.
+/// Reads an object with a name and an input as a call. An object with another member is refused: it
+/// is no call, or this member is a part of the input that would be lost.
 ///
-/// JSON without a tag is often an ordinary answer that contains a name. It counts as a call only if
-/// it has an input that is no schema, since a schema would make it the definition of the tool.
+/// JSON without a tag is often an ordinary answer that contains a name. Such an object counts as a
+/// call only if it has an input that is no schema, since a schema would make the object the
+/// definition of a tool.
 fn named(object: &str, tools: FindTool<'_>, is_tagged: bool) -> Option<Piece> {
     let (mut tool, mut id, mut input) = (None, None, None);
     let mut reader = Reader::of(object);
@@ -140,7 +141,7 @@ fn named(object: &str, tools: FindTool<'_>, is_tagged: bool) -> Option<Piece> {
     Some(Piece::call(id, tool, input.unwrap_or(Cow::Borrowed("{}")).into_owned()))
 }
 
-/// Returns a text as a JSON object, if it contains nothing else.
+/// Returns a text as a JSON object, if the text contains nothing else.
 fn whole_object(text: &str) -> Option<String> {
     let mut cursor = Cursor { rest: text, extent: Extent::default(), is_marked: false };
     let object = cursor.object()?.into_owned();

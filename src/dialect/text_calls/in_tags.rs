@@ -13,7 +13,7 @@ use crate::model::request_context::Tool;
 use crate::text::names::NameSet;
 use crate::text::words;
 
-/// Tags of one syntax, and rules for the values between them.
+/// Tags of one call syntax, and rules for the values between the tags.
 struct Tags {
     /// Start tag of a call, up to the tool's name.
     call: &'static str,
@@ -27,7 +27,7 @@ struct Tags {
     /// Function that reads the text between a key and its value.
     head: fn(&mut Cursor<'_>) -> Option<Declared>,
     /// Function that removes white space used as layout from a value, if all values of the call
-    /// have it.
+    /// have such white space.
     layout: fn(&str) -> &str,
     /// True if each tag begins a line, so that the next tag ends a value whose own end tag is
     /// missing.
@@ -138,7 +138,8 @@ pub(super) fn glm(cursor: &mut Cursor<'_>, tools: FindTool<'_>) -> Option<Piece>
         cursor.eat(GLM.value_end);
     }
     if !cursor.eat(GLM.call_end) {
-        // Without the end tag, more parameters could follow, or more of the name if there are none.
+        // If the end tag is missing, more parameters could follow, or more of the name if the call
+        // has no parameters.
         let is_whole = has_required(schema(tool), &input, &mut ValidationBudget::default());
         if input == "{}" || !is_whole {
             return None;
@@ -197,7 +198,7 @@ fn schema(tool: &Tool) -> &str {
 }
 
 impl<'a> Cursor<'a> {
-    /// Reads the parameters of a call, and returns them as a JSON object.
+    /// Reads the parameters of a call, and returns a JSON object of the parameters.
     fn input(&mut self, tags: &Tags, tool: &Tool) -> Option<String> {
         let mut members = Vec::new();
         self.skip_blank();
@@ -233,11 +234,11 @@ impl<'a> Cursor<'a> {
     ///
     /// Earlier end tags belong to elements inside of the value, or stand in the middle of a line.
     /// The value is doubtful if it contains the start of a call, or of a parameter that the tool
-    /// has: then an end tag is missing, and the value would include the next one.
+    /// has: then an end tag is missing, and the value would include the next value.
     fn value(&mut self, tags: &Tags, schema: &str) -> Option<&'a str> {
         let text = self.rest;
-        // `is_open`: the value contains a parameter that the tool does not have, without its end
-        // tag.
+        // `is_open`: the text of the value contains the start tag of a parameter that the tool does
+        // not have, and no end tag for that parameter yet.
         let (mut elements, mut is_open, mut has_end) = (0usize, false, false);
         for at in words::places(text, "<") {
             let (value, rest) = text.split_at_checked(at)?;
@@ -288,7 +289,7 @@ impl<'a> Cursor<'a> {
 
 /// Writes a value that came as plain text. Only the schema, a part of `root`, tells whether `5` is
 /// a number or a text, unless `declared` states the type. Without a schema, the value has the type
-/// that it looks like.
+/// that its text looks like.
 pub(super) fn write_value(
     out: &mut Vec<u8>,
     value: &str,
@@ -298,8 +299,8 @@ pub(super) fn write_value(
 ) {
     let allows = |kind| schema.is_some_and(|schema| allows(root, schema, kind));
     let trimmed = value.trim();
-    // A value that a template writes as JSON is no text, if the schema allows the type that it
-    // seems to have.
+    // A value that a template writes as JSON is no text, if the schema allows the type of that
+    // JSON.
     let is_text = allows("string")
         && !(trimmed == "null" && allows("null")
             || trimmed.starts_with('{') && allows("object")
@@ -386,7 +387,7 @@ impl InputObject {
     }
 
     /// Returns the finished input. If the model put the whole input into one parameter that the
-    /// tool does not have, the result is the value of that parameter.
+    /// tool does not have, the value of that parameter is returned.
     fn unwrapped(self, schema: &str) -> String {
         let words = ["arguments", "parameters", "input"];
         let is_one = self.keys.len() == 1;

@@ -12,8 +12,8 @@ use crate::text::words;
 
 /// Notation of strings and keys in one syntax.
 struct Literals {
-    /// Function that reads the string at the cursor, if there is one, and returns it as JSON with
-    /// quotes.
+    /// Function that reads the string at the cursor, if there is one, and returns a JSON string
+    /// with quotes.
     text: fn(&mut Cursor<'_>) -> Option<String>,
     /// Function that reads a key of an object and the colon after it.
     key: fn(&mut Cursor<'_>) -> Option<String>,
@@ -176,7 +176,7 @@ fn one(cursor: &mut Cursor<'_>, tools: FindTool<'_>) -> Option<Piece> {
     while !cursor.eat(")") {
         let key = cursor.take(cursor.rest.find('=')?).trim();
         let is_name = !key.is_empty() && key.bytes().all(is_letter);
-        // Without a name, it is unknown which argument a value is.
+        // A value without a name could be any argument of the tool.
         (cursor.eat("=") && is_name && keys.add(key)).then_some(())?;
         Writer::new(&mut input).key_text(key);
         PYTHON.write(cursor, &mut input)?;
@@ -186,7 +186,7 @@ fn one(cursor: &mut Cursor<'_>, tools: FindTool<'_>) -> Option<Piece> {
     Some(Piece::call(None, tool, String::from_utf8(input).ok()?))
 }
 
-/// Returns true if a name may contain this byte.
+/// Returns true if a name in Python's syntax may contain this byte.
 fn is_letter(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || !byte.is_ascii()
 }
@@ -202,7 +202,7 @@ const PYTHON: Literals = Literals {
 };
 
 impl Cursor<'_> {
-    /// Reads a string literal of Python, and returns it as a JSON string with quotes.
+    /// Reads a string literal of Python, and returns a JSON string with quotes.
     fn python_text(&mut self) -> Option<String> {
         let quote =
             ["\"\"\"", "'''", "\"", "'"].into_iter().find(|it| self.rest.starts_with(it))?;
@@ -212,8 +212,8 @@ impl Cursor<'_> {
         while !chars.as_str().starts_with(quote) {
             match chars.next()? {
                 '\\' => unescape(&mut chars, &mut out)?,
-                // In Python only triple-quoted strings have line breaks, but models write line
-                // breaks in all.
+                // Only triple-quoted strings may have line breaks in Python, but models write line
+                // breaks in all strings.
                 letter => json::escape(&mut out, letter.encode_utf8(&mut [0; 4])),
             }
         }
@@ -269,7 +269,7 @@ fn unescape(chars: &mut Chars<'_>, out: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-/// Reads a hexadecimal number with this number of digits.
+/// Reads a hexadecimal number of `digits` digits.
 fn hex(chars: &mut Chars<'_>, digits: usize) -> Option<u32> {
     let (text, rest) = chars.as_str().split_at_checked(digits)?;
     *chars = rest.chars();

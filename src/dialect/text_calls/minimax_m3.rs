@@ -57,8 +57,8 @@ impl<'a> Cursor<'a> {
         Some(name)
     }
 
-    /// Reads the elements at the cursor, if there are any: as a list if they are called `item`,
-    /// otherwise as an object.
+    /// Reads the elements at the cursor, if there are any: as a list if the elements are called
+    /// `item`, otherwise as an object.
     fn elements(&mut self, root: &str, schema: &str, depth: u8) -> Option<Option<String>> {
         let depth = depth.checked_sub(1)?;
         let (mut object, mut list) = (InputObject::default(), String::new());
@@ -87,7 +87,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Reads the text up to the next tag, and returns it as a JSON value.
+    /// Reads the text up to the next tag, and returns the text as a JSON value.
     fn leaf(&mut self, root: &str, schema: &str) -> Option<String> {
         let (text, _) = words::split_once(self.rest, MARK)?;
         self.rest = self.rest.get(text.len()..)?;

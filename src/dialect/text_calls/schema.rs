@@ -58,8 +58,8 @@ fn referred<'s>(root: &'s str, path: &str) -> Option<&'s str> {
     names.try_fold(root, |schema, name| json::member(schema, name))
 }
 
-/// Returns true if the function `holds` returns true for the value or, if the value is a list, for
-/// one of its elements.
+/// Returns true if the function `holds` returns true for the JSON text `value` or, if `value` is a
+/// list, for one of its elements.
 fn any(value: &str, holds: impl Fn(&str) -> bool) -> bool {
     if value.starts_with('[') { json::elements(value).any(holds) } else { holds(value) }
 }

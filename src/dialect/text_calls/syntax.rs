@@ -20,8 +20,8 @@ pub(super) struct Syntax {
     pub(super) line_starts: &'static [&'static str],
     /// Texts that begin a call at the start of the answer.
     pub(super) answer_starts: &'static [&'static str],
-    /// Opening tags that may follow text directly if they end the line, and the tag that must come
-    /// after them. In an example within a sentence, the line goes on behind the tag.
+    /// Opening tags that may follow text in the same line if a line break follows, and the tag that
+    /// must come after them. In an example within a sentence, the line goes on behind the tag.
     pub(super) openers: (&'static [&'static str], &'static str),
     /// True if the start tags are ordinary characters, which a model writes in examples too.
     pub(super) is_in_letters: bool,
@@ -30,7 +30,7 @@ pub(super) struct Syntax {
     /// Function that returns true if a bare list that begins like this text contains calls, and
     /// false if it does not. `None`: the text is too short to tell.
     pub(super) list_is_call: fn(&str) -> Option<bool>,
-    /// True if the parts of the answer that are no calls are parsed, too (Harmony).
+    /// True if text and reasoning beside the calls are parsed, too (Harmony).
     reads_answer: bool,
     /// Forms of markup in this syntax, each with its beginning. The first form whose beginning
     /// matches is parsed.
@@ -206,14 +206,14 @@ impl Syntax {
         SYNTAXES.iter().find(|syntax| syntax.name == name)
     }
 
-    /// Parses `text` as calls; `None` if it is anything else.
+    /// Parses `text` as calls; `None` if `text` is anything else.
     pub(super) fn read(
         &self,
         text: &str,
         extent: Extent,
         tools: FindTool<'_>,
     ) -> Option<Vec<Piece>> {
-        // Some of the stop tokens are part of Harmony's messages, and must not be removed there.
+        // Harmony's messages contain some of the stop tokens, which must not be removed there.
         let text = if self.reads_answer { text } else { without_stop_tokens(text) };
         let mut cursor = Cursor { rest: text, extent, is_marked: false };
         let mut pieces = Vec::new();

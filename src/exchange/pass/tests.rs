@@ -15,7 +15,7 @@ fn headers_of_one_connection_stay_there() {
     assert_eq!(change.set, []);
 }
 
-/// What an upstream gets of these headers.
+/// Returns the headers that an upstream gets if the client sends the headers `sent`.
 fn passed_of(sent: &[(&str, &str)], upstream: &Upstream) -> Vec<(String, String)> {
     let change = PassedHead::of_request(sent.iter().copied(), upstream);
     let kept = sent.iter().filter(|(name, _)| !change.remove.contains(&name.to_lowercase()));
@@ -93,7 +93,8 @@ fn beside_something_of_the_operators_a_client_chooses_no_path_account_or_host() 
     let left = passed_of(&sent, &upstream);
     let expected = [&useful[..], &["x-creole-hops", "authorization"]].concat();
     assert_eq!(names(&left), expected);
-    // A header of the operator's is guarded like a key, and the client's own key goes with it.
+    // If the operator configures headers, the client's headers are restricted as with the
+    // operator's key, but the client's own key is forwarded.
     upstream.key = Key::Client;
     let header = crate::config::UpstreamHeader {
         name: "x-team".to_owned(),

@@ -61,7 +61,7 @@ fn an_answer_that_is_complete_is_not_waited_for_as_long() {
     assert_eq!(watchdog.next(true), 10_005);
     assert_eq!(watchdog.due(10_004), DueAction::Nothing);
     assert_eq!(watchdog.due(10_005), DueAction::End);
-    // It went on after all.
+    // The upstream went on sending content after all.
     watchdog.progress(1, 10_000);
     assert_eq!(watchdog.next(true), 20_000);
     watchdog.ending(Ending::Likely, 11_000);

@@ -42,7 +42,7 @@ fn errors_are_known_by_their_shape() {
         r#"{"error":"invalid_grant","error_description":"Token has expired"}"#,
         r#"{"type":"t","title":"Invalid","status":400,"errors":{"q":["x"]},"traceId":"0"}"#,
     ] {
-        // `None` means that the schema is not read.
+        // `None` means that the schema of the tool is not read.
         assert!(failed(words, false, None), "{words}");
     }
     assert!(failed("fine", true, None));
@@ -144,7 +144,7 @@ fn the_schema_decides_only_where_a_result_complains() {
     assert!(!failed(r#"{"detail":{"name":"x","price":3}}"#, false, None));
     let long = format!("{{\"output\":\"what is missing: {}\"}}", "x".repeat(4000));
     assert!(!failed(&long, false, None));
-    // A normal result means that the input was good enough.
+    // A normal tool result means that the input was good enough.
     assert!(!failed("a.txt\nb.txt", false, None));
     let reference = Block::ToolReference(Str::plain("w"));
     let result = ToolResult {

@@ -55,7 +55,7 @@ fn calls_are_the_same_however_they_are_written() {
         echoed("t", r#"{"summary":"a","task_progress":"x"}"#),
         echoed("t", r#"{"summary":"b","task_progress":"x"}"#)
     );
-    // The description counts if the tool is no shell.
+    // The input member `description` is compared if the tool runs no shell commands.
     assert_ne!(
         echoed("t", r#"{"command":"create","description":"a"}"#),
         echoed("t", r#"{"command":"create","description":"b"}"#)
@@ -127,7 +127,7 @@ fn results_are_compared_by_what_they_say() {
         let (left, right) = (far(left), far(right));
         assert_eq!(same_text(read(&left), read(&right)), same, "{left} {right}");
     }
-    // The first byte that differs is far from the end.
+    // The first byte at which the two texts differ is far from their end.
     let (left, right) =
         [r#""a\n"#, r#""a\u000a"#].map(|text| text.to_owned() + &"x".repeat(70) + "\"").into();
     let read = |text| Reader::new(text, 1).string().unwrap();

@@ -82,7 +82,7 @@ pub(crate) struct Shape {
     members: Names<'static, SchemaMember>,
     /// True if the schema allows only the members that it lists.
     is_closed: bool,
-    /// True if some member of such an object may be left out or changed.
+    /// True if some member of an object with this schema may be left out or changed.
     mends: bool,
     bytes: usize,
 }
@@ -135,12 +135,13 @@ impl Shape {
         Some(shape)
     }
 
-    /// Returns the approximate number of bytes of memory that the shape uses.
+    /// Returns the approximate number of bytes of memory that the description of the members uses.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Returns true if some member of an object of this shape may be left out or changed.
+    /// Returns true if some member of an object with the described schema may be left out or
+    /// changed.
     pub(crate) fn mends(&self) -> bool {
         self.mends
     }
@@ -271,8 +272,8 @@ impl<'s> Check<'s, '_> {
         self.narrowed(target?, sample, deeper)
     }
 
-    /// Returns the schema that allows values of the kind of `sample`, if exactly one of these
-    /// schemas does.
+    /// Returns the schema that allows values of the kind of `sample`, if exactly one schema in the
+    /// list `schemas` does.
     fn only(&mut self, schemas: &'s str, sample: &str, depth: u32) -> Option<&'s str> {
         let mut taking =
             json::elements(schemas).filter(|schema| self.takes_kind(schema, sample, depth));

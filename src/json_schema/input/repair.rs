@@ -88,7 +88,8 @@ impl<'s> Check<'s, '_> {
         self.apply(schema, &json, depth).then_some(json)
     }
 
-    /// Returns true if a schema allows some values of the kind of `sample`, or does not tell.
+    /// Returns true if a schema allows some values of the kind (string, number, …) of `sample`, or
+    /// does not restrict the kind.
     pub(super) fn takes_kind(&mut self, schema: &'s str, sample: &str, depth: u32) -> bool {
         if depth > DEPTH_MAX || !self.budget.spend(schema, "") {
             return true;

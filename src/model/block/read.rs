@@ -77,7 +77,7 @@ impl<'a> BodySource<'a, '_> {
         let tag = self.tag()?;
         let start = self.retry_from();
         match self.block_of(tag, place) {
-            // Calls and results without ids cannot be paired.
+            // Tool calls and tool results without ids cannot be paired.
             Err(error) if !(tag == "tool_use" || tag == "tool_result") => {
                 self.skip_unread(start, error).map(|_| Block::Unknown(tag))
             }
@@ -97,7 +97,7 @@ impl<'a> BodySource<'a, '_> {
             ("search_result", _) => self.search_result(),
             ("tool_reference", _) => self.tool_reference(),
             ("browser_state", _) => self.browser_state(),
-            // The other blocks cannot be in the result of a client's tool.
+            // Blocks of all other types are not allowed in the result of a client's tool.
             (_, BlockParent::Result) => Err(bad_tag(tag, place.tags())),
             ("tool_use", _) => self.tool_use(at),
             ("tool_result", _) => self.tool_result(at),
@@ -303,7 +303,8 @@ impl<'a> BodySource<'a, '_> {
             _ => source.cacheable(key, &mut cached),
         })?;
         let mut content = content.unwrap_or_default();
-        // The prompt ends with the last block either way.
+        // Move a `cache_control` of the result to its last block: both mark the same end of the
+        // prompt.
         if let Some(Block::Text(last)) = content.last_mut() {
             last.cached = cached.or(last.cached);
         }
@@ -318,7 +319,7 @@ impl<'a> BodySource<'a, '_> {
             "signature" => source.string(&mut signature),
             _ => Ok(false),
         })?;
-        // The signature is absent if a client keeps only what it shows to the user.
+        // The signature of thinking is absent if a client keeps only what it shows to the user.
         let signature = signature.unwrap_or_default();
         // Clients may store only what came in deltas: for hidden thinking, the signature without
         // text.

@@ -27,11 +27,12 @@ fn a_cache_that_the_total_has_beside_the_prompt_is_no_part_of_it() {
         (6000, Some(5000), Some(0), Some(11_050), 6000),
         (6000, Some(5000), None, Some(11_050), 6000),
         (0, None, Some(200), Some(250), 0),
-        // Inside of it, or nobody knows.
+        // Cached tokens counted within the prompt, or totals that do not show how they were
+        // counted.
         (6000, Some(5000), Some(200), Some(6050), 800),
         (6000, Some(5000), Some(200), Some(11_050), 800),
         (6000, Some(5000), None, None, 1000),
-        // Google's thinking.
+        // Thinking tokens that Google includes in the total alone.
         (6000, Some(5000), None, Some(6950), 1000),
     ] {
         let completion = Some(50);
@@ -66,21 +67,21 @@ fn reasoning_is_added_only_where_the_total_says_so() {
 
 #[test]
 fn thinking_that_only_the_total_has_is_output() {
-    // Google's endpoint.
+    // Token counts of Google's endpoint.
     let usage =
         Usage { prompt: Some(20), completion: Some(198), total: Some(623), ..Usage::default() };
     assert_eq!((counts(usage).output, counts(usage).thinking), (603, None));
     let cached = Usage { cache_read: Some(15), ..usage };
     assert_eq!((counts(cached).input, counts(cached).output), (5, 603));
     for (cache_read, cache_written, prompt, reasoning) in [
-        // The cache is counted beside the prompt.
+        // Cached tokens counted beside the prompt.
         (Some(405), None, 20, None),
         (Some(10), Some(405), 500, None),
         (Some(5), Some(400), 500, None),
         (Some(30), None, 20, None),
-        // The prompt is not known.
+        // Unknown number of prompt tokens.
         (None, None, 0, None),
-        // All is told.
+        // Reported number of reasoning tokens, or a total that includes no thinking tokens.
         (None, None, 20, Some(0)),
         (None, None, 425, None),
         (None, None, 623, None),
@@ -100,7 +101,7 @@ fn what_is_missing_is_estimated() {
     assert_eq!((half.input, half.output, half.estimated), (3, 10, true));
     let difference = counts(Usage { prompt: Some(3), total: Some(8), ..Usage::default() });
     assert_eq!((difference.input, difference.output, difference.estimated), (3, 5, false));
-    // Servers that count nothing say zero, though nothing has no tokens.
+    // Servers that do not count tokens report zero, though no prompt and no answer has zero tokens.
     let zero = counts(Usage { prompt: Some(0), completion: Some(0), ..Usage::default() });
     assert_eq!((zero.input, zero.output, zero.estimated), (7, 10, true));
     let cached =

@@ -3,7 +3,7 @@
 use super::*;
 use crate::protocols::chat::wire::limits::{CALLS_MAX, CHOICES_MAX, DETAILS_MAX, PARTS_MAX};
 
-/// With commas, as people write it.
+/// Writes a number with commas between groups of three digits.
 fn written(number: usize) -> String {
     let digits = number.to_string();
     let mut text = String::new();

@@ -4,7 +4,7 @@ use super::*;
 use crate::model::{Block, Request};
 use crate::observe::warning::Warnings;
 
-/// Reads a body with `members` beside those that every request has.
+/// Reads a request body with the given `members` after the members that every request has.
 fn request(members: &str, warnings: &mut Warnings) -> Result<Request<'static>, String> {
     let body = format!("{{\"model\":\"m\",\"messages\":[],{members}}}");
     Request::read(body.leak(), warnings).map_err(|error| error.message.clone())

@@ -48,7 +48,7 @@ fn a_prefix_of_the_models_own_markup_is_no_part_of_a_name() {
         ("functions.GET", Some("get")),
         ("other.get", None),
         ("functions.", None),
-        // Nor is what follows it there.
+        // The number of the call and other markup after the name are no part of the name either.
         ("functions.get:0", Some("get")),
         ("get[ARGS]", Some("get")),
         ("get[ARGS]{\"path\":\"/a\"}", None),

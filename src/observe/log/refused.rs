@@ -19,8 +19,8 @@ pub struct RefusedLines {
 }
 
 impl RefusedLines {
-    /// Returns `None` if the log line of this exchange is to be left out, else the number of lines
-    /// left out before it.
+    /// Returns `None` if the log line of a finished exchange is to be left out, else the number of
+    /// log lines that were left out and not reported yet.
     pub fn admit(&mut self, report: &Report, now: Millis) -> Option<u64> {
         if !is_refused(report) {
             return Some(0);

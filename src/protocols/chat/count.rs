@@ -29,8 +29,8 @@ const TEMPLATE_MEMBERS: [&str; 6] =
 
 /// Members of a Chat Completions request from which SGLang renders the prompt.
 ///
-/// SGLang renders them as for a chat. But it continues a final message only with
-/// `add_generation_prompt: true`, while a chat request has `false`.
+/// SGLang renders the prompt as for a chat request, with one exception: to continue a final
+/// message, SGLang needs `add_generation_prompt: true`, while a chat request has `false`.
 const CHAT_MEMBERS: [&str; 7] = [
     "model",
     "messages",
@@ -49,7 +49,7 @@ pub(super) fn path(upstream: &Upstream) -> Option<String> {
     match upstream.profile.tokenizer {
         Tokenizer::None => None,
         Tokenizer::InputTokens => Some(format!("{base}/chat/completions/input_tokens")),
-        // Not a part of OpenAI's API, so it stands beside `/v1`.
+        // The tokenizer's path is not a part of OpenAI's API, so the path stands beside `/v1`.
         Tokenizer::Messages | Tokenizer::Chat | Tokenizer::Prompt | Tokenizer::Content => {
             let root = base.strip_suffix("/v1").unwrap_or(base);
             Some(format!("{root}/tokenize"))
@@ -66,10 +66,10 @@ pub(super) fn estimate(client: &ClientRequest<'_>) -> Result<TokenCount, Error> 
 
 /// Writes the token-counting request for the upstream that serves the request's model.
 pub(super) fn write_count(client: &ClientRequest<'_>) -> Option<CountRequest> {
-    // The client asks for a number: warnings go with the answer of the request itself.
+    // Warnings are discarded: the client gets warnings with the answer to the request itself.
     let mut warnings = Warnings::new(false);
     let translated = write_request(client, Purpose::Count, &[], &mut warnings).ok()?;
-    // What a guard answers goes to no upstream, which could count it.
+    // A request that a guard answers is sent to no upstream, so no upstream can count the tokens.
     let Translated::Send { upstream, body: translated, mut context } = translated else {
         return None;
     };
@@ -129,8 +129,8 @@ fn text_of(
     Some((text, estimated))
 }
 
-/// Passes to `each` the reasoning of earlier turns that is sent back to an upstream with these
-/// marks. The messages are removed from the request.
+/// Passes to `each` the reasoning of earlier turns that is sent back to the upstream identified by
+/// `marks`. The messages are removed from the request.
 fn sent_reasoning(
     request: &mut Request<'_>,
     profile: &Profile,

@@ -29,7 +29,8 @@ pub(crate) fn request<'c>(
     warnings: &mut Warnings,
 ) -> Result<(&'c Upstream, &'c str), Error> {
     if request.thread {
-        // The SDKs then send the whole conversation, also in later requests.
+        // Anthropic's SDKs react to this error: they send the whole conversation, also in later
+        // requests.
         return Err(Error::invalid(
             "thread: server-side threads are not supported by this gateway; send the whole \
              conversation",

@@ -72,8 +72,8 @@ struct Listed<'n> {
     sizes: (u64, u64),
 }
 
-/// Rewrites an upstream's list, `{"data": [{"id": …}]}` or, at Together, a bare array. Returns
-/// `None` if the body is not a list. Duplicate names are listed once.
+/// Rewrites an upstream's list of models, `{"data": [{"id": …}]}` or, at Together, a bare array.
+/// Returns `None` if the body is not a list. Duplicate names are listed once.
 #[must_use]
 pub(crate) fn of_upstream(body: &[u8], list_for: ListFor) -> Option<Vec<u8>> {
     let body = std::str::from_utf8(body).ok()?;
@@ -97,7 +97,8 @@ pub(crate) fn of_upstream(body: &[u8], list_for: ListFor) -> Option<Vec<u8>> {
     Some(page(&models, list_for))
 }
 
-/// Returns the tokens of the context window and of an answer that an upstream reports for a model.
+/// Returns the maximum numbers of tokens of the context window and of an answer that an upstream
+/// reports for a model.
 fn told_sizes(model: &str) -> (u64, u64) {
     let number = |object: &str, name: &str| json::member(object, name)?.parse::<u64>().ok();
     let inside = |within: &str, name: &str| number(json::member(model, within)?, name);
@@ -152,7 +153,7 @@ fn page(models: &[Listed<'_>], list_for: ListFor) -> Vec<u8> {
 }
 
 /// Writes the description of one model, which may match an entry of the model map only by a prefix
-/// or `*`. `id` is the id as written in the path.
+/// or `*`. `id` is the model's id as written in the request's path, with URL escapes.
 ///
 /// # Errors
 /// No request for the model would have a route.

@@ -90,7 +90,7 @@ impl MessagesWriter {
     }
 
     /// Begins a tool call. In a stream, `input` is `{}` and the full input follows as deltas: some
-    /// clients ignore the first, some the deltas, and one adds them together.
+    /// clients ignore the `input`, some ignore the deltas, and one client adds the two together.
     fn open_call(&mut self, call: &CallStart<'_>, out: &mut Vec<u8>) {
         self.block = OpenBlock::Call;
         match &mut self.form {

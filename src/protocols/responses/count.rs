@@ -49,10 +49,10 @@ pub(super) fn estimate(client: &ClientRequest<'_>) -> Result<TokenCount, Error> 
 /// Writes the request for the token-counting endpoint of the upstream that serves the request's
 /// model.
 pub(super) fn write_count(client: &ClientRequest<'_>) -> Option<CountRequest> {
-    // The client asks for a number: warnings go with the answer of the request itself.
+    // Warnings are discarded: the client gets warnings with the answer to the request itself.
     let mut warnings = Warnings::new(false);
     let translated = write_request(client, Purpose::Count, &[], &mut warnings).ok()?;
-    // What a guard answers goes to no upstream, which could count it.
+    // A request that a guard answers is sent to no upstream, so no upstream can count the tokens.
     let Translated::Send { upstream, body: translated, mut context } = translated else {
         return None;
     };

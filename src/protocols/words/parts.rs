@@ -32,7 +32,7 @@ impl Words<'_, '_> {
         }
     }
 
-    /// Returns true if `cache_control` is written.
+    /// Returns true if cache breakpoints are written as `cache_control`.
     pub(crate) fn takes_cache_control(&self) -> bool {
         self.breakpoints() == CacheBreakpoints::CacheControl
     }
@@ -51,8 +51,8 @@ impl Words<'_, '_> {
         }
     }
 
-    /// Returns the client's cache mark on an item, if a mark is written on this item. Only texts
-    /// may have `cache_control`.
+    /// Returns the client's cache mark on a part of a user's turn, if the mark can be written
+    /// there. Only texts may have `cache_control`.
     pub(crate) fn mark_on(&self, item: &UserPart<'_>) -> Option<CacheMark> {
         let UserPart::Block(block) = item else { return None };
         let mark = match block {
@@ -64,7 +64,8 @@ impl Words<'_, '_> {
         mark.filter(|_| self.has_place(block))
     }
 
-    /// Returns the cache mark of an item, if the item may have a mark and has content to cache.
+    /// Returns the place for a cache mark on a part of a user's turn, if the part may have a mark
+    /// and has content to cache.
     pub(crate) fn place_on<'i>(
         &self,
         item: &'i mut UserPart<'_>,
@@ -81,7 +82,8 @@ impl Words<'_, '_> {
         }
     }
 
-    /// Returns true if a mark on this block is written. Only texts may have `cache_control`.
+    /// Returns true if a cache mark on the content block `block` can be written. Only texts may
+    /// have `cache_control`.
     fn has_place(&self, block: &Block<'_>) -> bool {
         match self.breakpoints() {
             CacheBreakpoints::None => false,
@@ -150,7 +152,7 @@ impl Words<'_, '_> {
         Ok(())
     }
 
-    /// Writes an item of a user's message.
+    /// Writes one part of a user's turn as content parts of a message.
     pub(crate) fn write_item(
         &self,
         json: &mut Writer<'_>,
@@ -182,7 +184,8 @@ impl Words<'_, '_> {
         Ok(())
     }
 
-    /// Writes the images and files of results, each with the name of its result.
+    /// Writes the images and files of tool results, each after a text with the id of the tool
+    /// result.
     pub(crate) fn write_attached(
         &self,
         json: &mut Writer<'_>,
@@ -200,8 +203,8 @@ impl Words<'_, '_> {
         Ok(())
     }
 
-    /// Writes the content of a result, and the texts that are merged into the result. `waits`:
-    /// images and files of the result are written later.
+    /// Writes the content of a tool result, and the texts that are merged into the result. `waits`:
+    /// images and files of the tool result are written later.
     pub(crate) fn write_result(
         &self,
         json: &mut Writer<'_>,

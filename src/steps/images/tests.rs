@@ -16,7 +16,8 @@ fn image(url: &str) -> String {
     format!(r#"{{"type":"image","source":{{"type":"url","url":"{url}"}}}}"#)
 }
 
-/// Messages of the user, with one of the assistant's between each two.
+/// Writes a request body with messages of the user, and one message of the assistant between each
+/// two.
 fn body(contents: &[&[String]]) -> String {
     let messages: Vec<String> = contents
         .iter()
@@ -30,7 +31,7 @@ fn asked(images: &Images) -> Option<String> {
     Some(images.wanted.get(images.at)?.address.url())
 }
 
-/// The URLs that are asked for, each of which gives `came`.
+/// Answers each request for an image with `came`, and returns the requested URLs.
 fn run(images: &mut Images, came: Result<&[u8], Missing>) -> Vec<String> {
     let mut urls = Vec::new();
     while let Some(url) = asked(images) {
@@ -193,7 +194,7 @@ fn a_request_has_no_more_images_and_bytes_than_it_may() {
     run(&mut images, Ok(large.get(..1024).unwrap()));
     assert_eq!(images.counts(), (4, 0));
 
-    // One image, so often that it has no room.
+    // The request has one image so often that its data cannot replace every copy.
     let often = vec![image("https://i.a.example/1"); 20];
     let old = body(&[&often, &[text]]);
     let mut settings = settings("");

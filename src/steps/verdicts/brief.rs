@@ -68,8 +68,8 @@ pub(crate) struct Brief {
 }
 
 impl Brief {
-    /// Reads the brief from a body of the Messages API. Returns `None` if the judge could not be
-    /// shown everything that matters.
+    /// Reads the facts that the judging model is shown from a client's request. Returns `None` if
+    /// the client requests no verdicts, or if its rules and folders are too long to be shown.
     pub(crate) fn read(body: &str, speaker: Speaker) -> Option<Self> {
         let asked = json::member(body, "safeguards").and_then(dangerous_tool_use)?;
         let context = json::member(asked, "classifier_context").unwrap_or("{}");
@@ -80,7 +80,7 @@ impl Brief {
         (brief.context.len() <= CONTEXT_BYTES_MAX).then_some(brief)
     }
 
-    /// Returns the number of bytes that are kept in memory.
+    /// Returns the number of bytes of the text for the judge that are kept in memory.
     pub(crate) fn held_bytes(&self) -> usize {
         self.context.len().saturating_add(self.transcript.len())
     }
@@ -244,7 +244,7 @@ impl TranscriptLines {
 }
 
 /// Returns the beginning and the end of a long text, with a note about the bytes left out. An order
-/// can be at either end.
+/// of the user can be at either end.
 fn shortened(text: &str) -> Cow<'_, str> {
     if text.len() <= LINE_BYTES_MAX {
         return text.into();

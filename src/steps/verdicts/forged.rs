@@ -12,7 +12,7 @@ const DEPTH_MAX: u32 = 6;
 /// Returns new output for the client without the upstream's own verdicts, or `None` if the output
 /// contains no verdicts.
 pub(super) fn removed(new: &str, is_stream: bool) -> Option<String> {
-    // The key may be written with escapes.
+    // The member's name may be written with JSON escapes.
     if !new.contains(RESULTS) && !new.contains("\\u") {
         return None;
     }

@@ -24,7 +24,7 @@ pub(crate) struct Gate {
     ids: Ids,
     calls: Vec<JudgedCall>,
     input_bytes: usize,
-    /// True if the newest block is a tool call.
+    /// True if the newest block of the answer is a tool call.
     ends_with_call: bool,
     /// End of the answer, held back until the verdicts exist.
     held: Option<String>,
@@ -83,7 +83,7 @@ impl Gate {
         self.held.as_ref().map_or(0, String::len).saturating_add(self.input_bytes)
     }
 
-    /// Writes the held end of the answer with these verdicts, and without any verdicts of the
+    /// Writes the held end of the answer with the judge's verdicts, and without any verdicts of the
     /// upstream.
     pub(crate) fn release(&mut self, results: &str, out: &mut Vec<u8>) {
         let Some(held) = self.held.take() else { return };
@@ -139,7 +139,7 @@ impl Gate {
         let key = self.ids.judged(u32::try_from(self.calls.len()).unwrap_or(u32::MAX));
         self.calls.push(JudgedCall { id, key, name, input: String::new(), unjudged: None });
         let input = json::member(block, "input").unwrap_or("{}");
-        // The input comes in pieces in a stream.
+        // The input of a tool call comes in pieces in a stream.
         if !self.is_stream {
             self.push_input(input);
         }
@@ -159,7 +159,8 @@ impl Gate {
             debug_assert!(self.input_bytes >= call.input.len(), "an input was not counted");
             self.input_bytes = self.input_bytes.saturating_sub(call.input.len());
             call.input = String::new();
-            // Not `input_too_long`, which would make Claude Code compact the conversation in vain.
+            // Reason `error`, because `input_too_long` would make Claude Code compact the
+            // conversation in vain.
             call.unjudged = Some("error");
             return;
         }
@@ -204,7 +205,8 @@ fn text<'a>(object: &'a str, name: &str) -> Str<'a> {
     json::member(object, name).and_then(json::string).unwrap_or_default()
 }
 
-/// Returns the object with a new value for one member, in the old position, or else at the end.
+/// Returns a JSON object with a new value for the member `name`, in the member's old position, or
+/// else at the end.
 fn with(object: &str, name: &str, value: &str) -> String {
     json::written(|json| {
         let mut is_written = false;

@@ -49,7 +49,7 @@ struct JudgedCall {
     /// everybody who reads the conversation.
     key: String,
     name: String,
-    /// Input of the call, as JSON.
+    /// Input of the tool call, as JSON.
     input: String,
     /// Reason why the tool call cannot be judged, if any.
     unjudged: Option<&'static str>,
@@ -65,7 +65,7 @@ struct Judging {
 
 /// Question for the judge, or the reason why the judge is not asked.
 enum Asks {
-    /// Question for the judge, with the text to show about the request.
+    /// Question for the judge; holds the parts of the request that the judge is shown.
     Judge(Brief),
     /// No question: the request is larger than a judge reads.
     TooLong,
@@ -129,7 +129,7 @@ impl Step for Judging {
                 }
                 match answer.stop_reason {
                     Some(StopReason::Refusal) => Judged::None("refused"),
-                    // The missing part could be the verdict.
+                    // The missing end of the judge's answer could contain the verdict.
                     Some(reason) if reason.is_cut() => Judged::None("error"),
                     _ => Judged::Text(answer.text),
                 }

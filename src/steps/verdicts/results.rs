@@ -39,7 +39,8 @@ pub(crate) enum Judged {
     Text(String),
     /// Failure of the judge's call: every tool call gets this reason instead of a verdict.
     None(&'static str),
-    /// Failure to ask the judge: the reason becomes the status of the whole result.
+    /// Failure to ask the judge: the client gets the status `unavailable` with this reason, without
+    /// a verdict for each tool call.
     Unavailable(&'static str),
 }
 
@@ -55,7 +56,7 @@ pub(crate) enum Verdicts {
 }
 
 impl Verdicts {
-    /// Reads the judge's answer, and returns one verdict for each of these tool calls.
+    /// Reads the judge's answer, and returns one verdict for each tool call in `calls`.
     pub(crate) fn new(calls: &[JudgedCall], brief: &Brief, judged: Judged) -> Self {
         let text = match judged {
             Judged::Text(text) => text,
@@ -167,7 +168,7 @@ fn text(object: &str, name: &str) -> String {
     json::member(object, name).and_then(json::string).unwrap_or_default().decode().into_owned()
 }
 
-/// Returns an explanation in one line, shortened to the maximum length.
+/// Returns the judge's explanation in one line, shortened to the maximum length.
 fn plain(text: &str) -> String {
     let line = text.split(char::is_whitespace).filter(|it| !it.is_empty()).collect::<Vec<_>>();
     words::beginning(&line.join(" "), EXPLANATION_BYTES_MAX).to_owned()

@@ -235,7 +235,8 @@ fn gemini_gets_no_empty_properties() {
     assert_eq!(parameters(4).unwrap()["properties"], json!({"p": {"type": "object"}}));
 }
 
-/// llama.cpp, Kimi and OpenAI refuse every request for one reference that leads nowhere.
+/// Tests that schemas are sent without references to missing definitions: llama.cpp, Kimi and
+/// OpenAI refuse every request with such a reference.
 #[test]
 fn no_upstream_gets_a_reference_that_leads_nowhere() {
     let schema = json!({"type": "object", "required": ["u", "f"], "additionalProperties": false, "properties": {

@@ -26,7 +26,7 @@ pub(super) fn members<'a>(
     Ok(())
 }
 
-/// Reads a validation error of FastAPI, and returns it as `loc: msg`.
+/// Reads a validation error of FastAPI, and returns a text of the form `loc: msg`.
 pub(super) fn complaint(reader: &mut Reader<'_>) -> Result<String, json::Error> {
     let (mut path, mut text) = (String::new(), String::new());
     members(reader, &mut |key, reader| {

@@ -51,7 +51,7 @@ impl<'s> Echoes<'s> {
     }
 
     /// Returns true if the server's own words contain this word of complaint, even inside of longer
-    /// words. Results are cached, because many rows search for the same words.
+    /// words. Answers are cached, because many rows search for the same words.
     pub(super) fn refuses(&mut self, word: &'static str) -> bool {
         if let Some(known) = self.refused.get(word) {
             return *known;
@@ -77,8 +77,9 @@ impl<'s> Echoes<'s> {
         found
     }
 
-    /// Returns true if the word at this position is only quoted from the request: as part of the
-    /// whole message, of its neighbours, or of a text in quotes.
+    /// Returns true if the word at this position is only quoted from the request: the request
+    /// contains the whole message, the word with its neighbours, or a text in quotes that contains
+    /// the word.
     fn is_repeated(&mut self, own: &str, at: usize, name: &str, length: usize) -> bool {
         let Some(sent) = self.sent else {
             return self.quoted.iter().any(|text| text != name && words::has(text, name));

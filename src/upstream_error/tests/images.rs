@@ -9,7 +9,7 @@ use crate::upstream_error::wordings::NO_IMAGES;
 type Row = (&'static str, &'static str, u16, &'static str);
 
 const ROWS: &[Row] = &[
-    // Errors about sizes.
+    // Errors about the sizes of images.
     (
         "Claude",
         "https://github.com/anthropics/claude-code/issues/14412",
@@ -54,7 +54,7 @@ const ROWS: &[Row] = &[
     ),
     ("a server", "", 413, "image is too large: 9000 kB"),
     ("OpenAI", "", 400, "The image dimensions are too small: 1x1. The minimum is 10x10 pixels."),
-    // Errors about types.
+    // Errors about the types of images.
     (
         "OpenAI",
         "https://github.com/openai/codex",
@@ -83,7 +83,7 @@ const ROWS: &[Row] = &[
         "Failed to create new sequence: failed to process inputs: image: unknown format",
     ),
     ("OpenAI", "", 400, "Invalid MIME type. Only image types are supported."),
-    // Errors about bytes.
+    // Errors about the bytes of an image.
     (
         "OpenAI",
         "https://github.com/openai/codex",
@@ -143,7 +143,7 @@ const ROWS: &[Row] = &[
     ),
     ("Zhipu", "https://docs.z.ai/api-reference/api-code", 400, "图片输入格式/解析错误"),
     ("Claude", "", 400, "messages.0.content.0.image.source.base64: image cannot be empty"),
-    // Errors about addresses.
+    // Errors about the addresses of images.
     (
         "vLLM",
         "https://github.com/vllm-project/vllm/blob/main/vllm/multimodal/media/connector.py",

@@ -67,7 +67,7 @@ fn more_servers_say_in_their_words_that_a_prompt_is_too_long() {
         let complaint = rewritten(text);
         assert!(complaint.starts_with("prompt is too long"), "{complaint}");
     }
-    // The same words in errors about something else.
+    // Words about a text that is too long, in errors that are not about the prompt.
     for other in [
         "工具名称长度超过限制",
         "context: 工具名称长度超过限制",
@@ -111,7 +111,7 @@ fn a_plan_that_is_used_up_is_no_wrong_credential() {
     }
     let hours = error_of(429, "You have reached your usage limit. Try again in 5 hours.");
     assert_eq!((hours.status, hours.kind), (429, ErrorKind::RateLimit));
-    // An error of the same type about something else.
+    // An error of the type `access_terminated_error` that is not about a used-up plan.
     let body = r#"{"error":{"type":"access_terminated_error","message":"Kimi For Coding is currently only available for Coding Agents"}}"#;
     assert_eq!(refused(403, body).kind, ErrorKind::Permission);
     let body =

@@ -67,7 +67,7 @@ wordings! {
         Alone: "model not found";
     }
 
-    /// Error phrases for a missing object, which count beside the word for a model.
+    /// Error phrases for a missing object, which count only beside the word `model` or the like.
     NOT_THERE {
         Alone: "not exist" | "not found" | "no such model" | "unknown";
     }

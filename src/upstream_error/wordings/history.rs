@@ -47,8 +47,8 @@ wordings! {
         Refusal: "should be alternating" | "must be alternating" => "Perplexity";
     }
 
-    /// Error phrases that demand a first message of the user, or any, if the text mentions the role
-    /// `user`.
+    /// Error phrases that demand a first message of the user, or any message of the user, if the
+    /// error mentions the role `user`.
     BEGINNINGS {
         Refusal: "start with" | "starts with" | "begin with" | "begins with" | "first message" | "first content";
         Refusal: "first non-system message" | "first turn" | "first role" | "at least one" | "must contain";

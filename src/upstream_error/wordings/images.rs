@@ -29,7 +29,8 @@ wordings! {
         Other: "image is valid";
     }
 
-    /// Error phrases that refuse a single image, or too many, without naming it.
+    /// Error phrases each of which alone shows that a single image, or the number of images, is
+    /// refused.
     SPOILT_IMAGE {
         Alone: "process input image" => "Gemini", "https://github.com/google-gemini/gemini-cli/issues";
         Alone: "identify image file" => "Python's library";
@@ -91,7 +92,7 @@ wordings! {
         // Errors of a server that does not know the type of a document's block or part.
         Alone: "unknown variant document" | "unknown variant file" | "input: document" | "input: file";
         Alone: "content type file" | "part type: file";
-        // The full stop excludes values of tools, such as `file_search`.
+        // The full stop in `value: file.` excludes values of tools, such as `file_search`.
         Alone: "value: file." => "DashScope";
         Subject: "pdf" | "documents " | "document input";
         Refusal: "t support";

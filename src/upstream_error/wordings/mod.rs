@@ -38,11 +38,11 @@ use crate::text::words;
 /// Role of a phrase in recognizing an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PhraseRole {
-    /// Phrase that is sufficient: the error is of this kind.
+    /// Phrase that is sufficient by itself to recognize this kind of error.
     Alone,
     /// Phrase that names the part of the request that the error is about.
     Subject,
-    /// Phrase that expresses the refusal of that part.
+    /// Phrase that expresses the refusal of a part of the request.
     Refusal,
     /// Phrase that excludes this kind of error, whatever else the message says.
     Other,
@@ -92,8 +92,8 @@ impl Wordings {
         self.has(PhraseRole::Alone, text)
     }
 
-    /// Returns true if `text` is an error of this kind: by a sufficient phrase, or by a subject and
-    /// a refusal, and without an excluding phrase.
+    /// Returns true if `text` is an error of the kind that these wordings describe: by a sufficient
+    /// phrase, or by a subject and a refusal, and without an excluding phrase.
     pub(super) fn says(&self, text: &str) -> bool {
         (self.any(text)
             || self.has(PhraseRole::Subject, text) && self.has(PhraseRole::Refusal, text))

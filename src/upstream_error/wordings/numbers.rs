@@ -65,7 +65,7 @@ wordings! {
         After: "context length (";
     }
 
-    /// Phrases after an exclusive limit of the answer, which itself is one token too many.
+    /// Phrases after an exclusive limit of the answer: the actual maximum is one token less.
     ANSWER_BOUND {
         Before: "(exclusive)" => "Google";
     }

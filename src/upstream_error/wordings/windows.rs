@@ -38,8 +38,8 @@ wordings! {
         Refusal: "超过" | "超出" | "超长" | "过长";
     }
 
-    /// Words for exceeding a limit, if the error names a context window. Otherwise they may be
-    /// about images.
+    /// Words for exceeding a limit, which count only if the error names a context window: other
+    /// errors may be about images.
     TOO_MUCH_OF_A_WINDOW {
         Alone: "of only" | "length is only" | "window is only" | "size is only" | "only supports" | "but the configured";
         Alone: "tokens but the";
@@ -53,8 +53,8 @@ wordings! {
         Alone: "string should have at most" | "expected a string with maximum length" | "must be at most & characters";
     }
 
-    /// Words for a limit, if the error mentions the conversation: names, ids and accounts have
-    /// limits too.
+    /// Words for a limit, which count only if the error mentions the conversation: names, ids and
+    /// accounts have limits too.
     CONVERSATION {
         Subject: "token limit" | "maximum allowed length" | "max length" | "input length" | "input token";
         Subject: "tokens in the prompt" | "超长" | "长度超过限制";
@@ -100,7 +100,8 @@ wordings! {
     ANSWER {
         Subject: "max_tokens" | "max_completion_tokens" | "max_output_tokens" | "max_new_tokens" | "maxoutputtokens";
         Subject: "maximum tokens you requested" | "max tokens must be";
-        // An error with one of these words is not only about the limit of the answer.
+        // An error with the word `prompt`, `input` or `message` is not only about the limit of the
+        // answer.
         Other: "prompt" | "input" | "message";
     }
 

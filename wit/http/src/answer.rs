@@ -14,7 +14,8 @@ pub(crate) struct Gone;
 /// client sees.
 #[derive(Debug)]
 pub(crate) struct Answer {
-    // In this order: the host wants a body's stream to be dropped before the body.
+    // The fields are dropped in this order: the host requires a body's stream to be dropped before
+    // the body.
     stream: OutputStream,
     body: OutgoingBody,
 }

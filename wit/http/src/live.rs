@@ -61,8 +61,8 @@ impl Live {
             return Woken::Ready;
         };
         let timer = self.clock.timer(at);
-        // What is waited for goes first: after a long wait for a slow client its bytes are there,
-        // and the timer would call the upstream stalled.
+        // The awaited pollable goes first: after a long wait for a slow client the upstream's bytes
+        // are there, and the timer would call the upstream stalled.
         if poll::poll(&[what, &timer]).contains(&0) { Woken::Ready } else { Woken::Timeout }
     }
 

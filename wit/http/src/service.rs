@@ -45,7 +45,7 @@ pub(crate) fn handle(request: &IncomingRequest, out: ResponseOutparam) {
     let Ok(body) = request.consume() else { return };
     let Ok(stream) = body.stream() else { return };
     let path = creole::with_version(&live.request.path);
-    // A client that waits for `100 Continue` sends nothing once it is refused.
+    // A client that waits for `100 Continue` sends no body once the request is refused.
     let waits = head.iter().any(|(name, _)| name == "expect");
     let rest = if let Some(reason) = foreign(&live, request, &head) {
         live.fail(Failure::Forbidden(reason));
@@ -107,7 +107,7 @@ fn translate(live: &mut Live, body: &InputStream) -> Rest {
     {
         send(live, call);
     }
-    // Where no call is left behind pings, or none of the judge, that gave the end.
+    // The end of the answer is sent here if no further call, such as the judge's, has sent the end.
     live.give();
     Rest::Nothing
 }

@@ -2,7 +2,7 @@
 
 use wasip2::io::streams::{InputStream, OutputStream, StreamError};
 
-/// Maximum number of bytes in one read.
+/// Maximum number of bytes that are read from a stream at one time.
 pub(crate) const PIECE_BYTES_MAX: u64 = 64 << 10;
 
 /// Error: the input or the output stream did not end as it should.
@@ -22,7 +22,7 @@ pub(crate) fn write_some<'b>(to: &OutputStream, bytes: &'b [u8]) -> Result<&'b [
     Ok(later)
 }
 
-/// Writes all bytes, waiting where the stream is full.
+/// Writes all bytes to a stream, and waits while the stream is full.
 pub(crate) fn write_all(to: &OutputStream, mut bytes: &[u8]) -> Result<(), Broken> {
     while !bytes.is_empty() {
         let later = write_some(to, bytes)?;

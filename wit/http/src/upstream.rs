@@ -86,13 +86,14 @@ fn options(live: &Live) -> RequestOptions {
     let settings = &live.exchange.config().settings;
     let nanos = |ms: u64| Some(ms.saturating_add(LONGER_MS).saturating_mul(NANOS));
     let first_byte = settings.first_byte_after_ms(true, true);
-    // A stream may be silent for as long after its head.
+    // Maximum silence of the upstream after the head: as long as before the head, or longer.
     let silence =
         first_byte.max(settings.stall_after_ms(true)).max(settings.no_progress_timeout_ms);
     let options = RequestOptions::new();
-    // A host that does not know one of them has its own.
+    // A host that does not know an option uses a timeout of its own.
     let _ = options.set_connect_timeout(Some(CONNECT_TIMEOUT_NS));
-    // The longer one: the exchange itself knows whether it waits for a stream.
+    // The timeout is that of a stream, which is longer: the exchange itself knows if it waits for a
+    // stream.
     let _ = options.set_first_byte_timeout(nanos(first_byte));
     let _ = options.set_between_bytes_timeout(nanos(silence));
     options

@@ -1,5 +1,5 @@
-//! The component in a real `wasmtime serve`, in front of the demo model.
-// Helpers outside of #[test] functions fail like tests do.
+//! Tests of the component in a real `wasmtime serve`, in front of the demo model.
+// Helpers outside of `#[test]` functions may panic, as the tests may.
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::expect_used,
@@ -60,7 +60,7 @@ fn answers_are_translated_as_they_come() {
     let between = stream.came("Three").duration_since(stream.came("One"));
     assert!(between > Duration::from_millis(600), "held back: {between:?}");
 
-    // The lines of the log name what happened, and nothing that was said.
+    // The log lines name the outcome of each exchange, and quote no message.
     let log = server.log_with(r#""cause":"end_turn""#);
     assert!(log.contains(r#""path":"/v1/messages","status":200,"outcome":"answered""#), "{log}");
     assert!(log.contains(whole.header("request-id")), "{log}");
@@ -182,7 +182,7 @@ fn what_an_upstream_refuses_is_left_out_of_a_second_request() {
     let asked = demo.requests();
     let asked: Vec<bool> = asked.iter().map(|it| it.body.contains("temperature")).collect();
     assert_eq!(asked, [true, false]);
-    // What is refused without it, too, is told.
+    // If the request without the refused parameter is refused, too, the client gets the error.
     demo.script([Answer::json(400, &error), Answer::json(400, &error)]);
     send(&server, "POST", "/v1/messages", &body).assert_error(
         400,
@@ -232,7 +232,8 @@ fn a_silent_upstream_gives_pings_and_is_given_up() {
     silent.assert_error(504, "timeout_error", "");
     let late = ask(&server, true, "demo:late 3000");
     late.assert_error(504, "timeout_error", "");
-    // Nothing of it is kept: the upstream sees that nobody listens any more.
+    // Every request of the test has ended for the upstream, so no connection to the upstream is
+    // left.
     rig::until("the upstream", || demo.requests().iter().all(|asked| asked.ended != Ended::Open));
 }
 
@@ -282,7 +283,7 @@ fn many_streams_with_clients_that_leave_keep_no_instance_busy() {
         }
     });
     rig::until("the upstream", || demo.requests().iter().all(|asked| asked.ended != Ended::Open));
-    // An instance that spins on a stream that never ends would show here.
+    // An instance that polls an endless stream without waiting would use processor time here.
     std::thread::sleep(Duration::from_millis(300));
     let (since, before) = (Instant::now(), server.cpu());
     std::thread::sleep(Duration::from_millis(1000));
@@ -324,7 +325,7 @@ fn a_client_that_breaks_off_its_upload_is_not_the_upstreams_fault() {
     assert!(log.contains(r#""status":400,"outcome":"failed_client""#), "{log}");
 }
 
-/// Sends a head, and as much of its body.
+/// Sends a request with this head and `content-length`, and with a body that may be shorter.
 fn raw(server: &Server, head: &str, length: usize, body: &str) -> std::net::TcpStream {
     use std::io::Write as _;
     let mut client = std::net::TcpStream::connect(server.address).unwrap();
@@ -333,7 +334,7 @@ fn raw(server: &Server, head: &str, length: usize, body: &str) -> std::net::TcpS
     client
 }
 
-/// Reads the status of an answer, and when it came.
+/// Reads the status of a response. Returns the status, and the time from `since` until it arrived.
 fn status(client: &mut std::net::TcpStream, since: Instant) -> (String, Duration) {
     use std::io::Read as _;
     let mut answer = [0; 12];
@@ -416,7 +417,7 @@ fn web_pages_of_others_cannot_use_a_component_without_keys_of_clients() {
     }
     assert!(demo.requests().is_empty(), "{:?}", demo.requests());
     assert_eq!(asked(&server, "/v1/messages", "host: 127.0.0.1:1"), "200");
-    // Those that a proxy in front is called by, and those whose clients have keys.
+    // A request is allowed if its host is in `ALLOWED_HOSTS`, or if clients have keys.
     for more in [("ALLOWED_HOSTS", "a.example,creole.example"), ("CLIENT_KEY", "key-of-the-team")] {
         let server = Server::start(&[&variables[..], &[more]].concat());
         assert_eq!(asked(&server, "/v1/messages", "host: creole.example"), "200");

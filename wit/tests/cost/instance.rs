@@ -1,4 +1,4 @@
-//! One instance of the component, its fuel and its memory counted.
+//! Instance of the component that counts executed instructions (fuel of Wasmtime) and memory.
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -16,10 +16,10 @@ use bindings::exports::creole::translate::exchanges::{End, HostCan, RequestHead}
 
 const SMALL: &str = r#"{"model":"m","max_tokens":9,"stream":true,"thinking":{"type":"adaptive"},"messages":[{"role":"user","content":"x"}],"tools":[{"name":"Tool0","input_schema":{"type":"object"}},{"name":"Tool1","input_schema":{"type":"object"}},{"name":"Tool2","input_schema":{"type":"object"}},{"name":"Tool3","input_schema":{"type":"object"}}]}"#;
 
-/// Loaded once for all tests.
+/// Compiled component, loaded once for all tests.
 static COMPILED: OnceLock<(Engine, Component)> = OnceLock::new();
 
-/// The component, compiled to count its instructions.
+/// Loads the component, which was compiled to count its instructions.
 fn load() -> (Engine, Component) {
     let path = std::env::var_os("CREOLE_COMPONENT_COUNTING").map(PathBuf::from);
     let path = path.unwrap_or_default();
@@ -32,7 +32,7 @@ fn load() -> (Engine, Component) {
     (engine, component)
 }
 
-/// The largest size that the memory has had; it never shrinks.
+/// Largest size of an instance's memory in bytes; the memory of WebAssembly never shrinks.
 #[derive(Default)]
 struct Memory(usize);
 
@@ -57,7 +57,7 @@ impl ResourceLimiter for Memory {
     }
 }
 
-/// One instance of the component.
+/// Instance of the component, with its configuration.
 pub(super) struct Instance {
     store: Store<Memory>,
     creole: Translator,
@@ -69,7 +69,7 @@ impl Instance {
         Self::of("{}")
     }
 
-    /// One with this configuration.
+    /// Returns an instance with this configuration.
     pub(super) fn of(config_text: &str) -> Self {
         let (engine, component) = COMPILED.get_or_init(load);
         let mut store = Store::new(engine, Memory::default());
@@ -81,13 +81,13 @@ impl Instance {
         Self { store, creole, config }
     }
 
-    /// The fuel that it has used, of which [`Self::new`] used the first: to start, and to read a
-    /// configuration.
+    /// Returns the fuel that the instance has used so far, including its start and the reading of
+    /// the configuration.
     pub(super) fn used(&self) -> u64 {
         u64::MAX - self.store.get_fuel().unwrap()
     }
 
-    /// An exchange whose body is due.
+    /// Returns an exchange that has the head of a request, and waits for the body.
     pub(super) fn exchange(&mut self) -> ResourceAny {
         let calls = self.creole.creole_translate_exchanges().exchange();
         let store = &mut self.store;
@@ -101,7 +101,7 @@ impl Instance {
         exchange
     }
 
-    /// What an exchange does with a body: the id of its call.
+    /// Gives an exchange its request body, and returns the id of the upstream call.
     pub(super) fn send(&mut self, exchange: ResourceAny, body: &[u8]) -> u32 {
         let calls = self.creole.creole_translate_exchanges().exchange();
         calls.call_handle_request_body(&mut self.store, exchange, body, 0).unwrap();
@@ -110,7 +110,7 @@ impl Instance {
         sent.id
     }
 
-    /// The fuel that an answer takes, which comes in these pieces.
+    /// Returns the fuel for the translation of an answer that arrives in these chunks.
     pub(super) fn answer(&mut self, content_type: &str, pieces: &[&[u8]], end: bool) -> u64 {
         let exchange = self.exchange();
         let id = self.send(exchange, SMALL.as_bytes());
@@ -137,7 +137,7 @@ impl Instance {
         used
     }
 
-    /// The fuel that a request takes.
+    /// Returns the fuel for the translation of a request.
     pub(super) fn request(&mut self, body: &[u8]) -> u64 {
         let exchange = self.exchange();
         let before = self.store.get_fuel().unwrap();
@@ -147,7 +147,7 @@ impl Instance {
         used
     }
 
-    /// The bytes of its memory.
+    /// Returns the largest size of the instance's memory in bytes.
     pub(super) fn memory(&self) -> usize {
         self.store.data().0
     }

@@ -1,8 +1,9 @@
-//! How many instructions the component needs: its fuel, which is the same on every machine.
+//! Number of instructions that the component executes: Wasmtime's fuel, which is the same on every
+//! machine.
 //!
-//! `wit/tests/cost/budgets.txt` holds a budget for each case. One that is exceeded by more than
-//! [`TOLERANCE_PERCENT`] fails; so does one that is undercut as far, because growth up to an old
-//! budget would go unseen. `CREOLE_WRITE=1` writes the budgets anew.
+//! `wit/tests/cost/budgets.txt` has a budget for each case. A case that exceeds its budget by more
+//! than [`TOLERANCE_PERCENT`] fails. A case that stays as far below its budget fails, too, because
+//! growth up to an old budget would go unseen. `CREOLE_WRITE=1` writes the budgets anew.
 #![allow(clippy::arithmetic_side_effects, clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
@@ -20,15 +21,15 @@ use instance::Instance;
 
 const TOLERANCE_PERCENT: u64 = 5;
 
-/// An upstream that speaks Responses.
+/// Configuration with an upstream that speaks Responses.
 const RESPONSES: &str = r#"{"upstreams":{"u":{"url":"https://u.test","protocol":"responses"}}}"#;
 
-/// A chunk of a stream in Chat Completions, in the mean.
+/// Returns the mean fuel for a chunk of a stream in Chat Completions.
 fn chunk(instance: &mut Instance, says: Says) -> u64 {
     stream(instance, bodies::chunks(says).iter().map(|chunk| format!("data: {chunk}\n\n")))
 }
 
-/// An event of a stream in Responses, in the mean.
+/// Returns the mean fuel for an event of a stream in Responses.
 fn event(instance: &mut Instance, says: Says) -> u64 {
     stream(instance, bodies::events(says).iter().map(|data| bodies::event(data)))
 }
@@ -70,7 +71,7 @@ fn measure() -> BTreeMap<String, u64> {
         let fuel = instance.request(bodies::request(bytes, 0).as_bytes());
         used.insert(format!("responses-request-{name}"), fuel);
     }
-    // Every event has a number there.
+    // Events of Responses always have a number, so no case `text-numbered` is needed.
     for (name, says) in [
         ("text", Says::Text),
         ("text-padded", Says::Padded),
@@ -90,7 +91,7 @@ fn budgets(text: &str) -> BTreeMap<String, u64> {
         .collect()
 }
 
-/// What is not within the tolerance of its budget.
+/// Returns a message for each case whose fuel is not within the tolerance of its budget.
 fn violations(used: &BTreeMap<String, u64>, budgets: &BTreeMap<String, u64>) -> Vec<String> {
     let mut found = Vec::new();
     for (name, fuel) in used {

@@ -1,10 +1,10 @@
-//! What the component holds: for the largest request, and after many. The memory of WebAssembly
-//! never shrinks, so what is needed once stays with a host.
+//! Memory of the component: after the start, for the largest request, and after many requests. The
+//! memory of WebAssembly never shrinks, so a host keeps the memory that was needed once.
 
 use super::bodies;
 use super::instance::Instance;
 
-/// Each VM of a host has one instance.
+/// Tests the memory of one instance after the start, because every VM of a host has an instance.
 #[test]
 fn an_instance_that_has_read_its_configuration_is_small() {
     const BYTES_MAX: usize = 2 << 20;

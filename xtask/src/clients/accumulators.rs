@@ -8,8 +8,8 @@ use anyhow::{Result, bail};
 use super::{Client, SDKS, install};
 use crate::{catalog, setup, workspace};
 
-/// Runs the check. `write` is the command that writes the streams; `each` runs the reader of each
-/// SDK and counts its tests.
+/// Runs the check of the accumulators. `write` is the command that writes the streams; `each` runs
+/// the reader of each SDK and counts its tests.
 pub(crate) fn test(
     mut write: Command,
     mut each: impl FnMut(&mut Command) -> Result<()>,

@@ -9,7 +9,7 @@ use anyhow::Result;
 use super::{Client, claude_code, install};
 use crate::catalog;
 
-/// Runs the test script with this gateway. `each` runs the command and counts its tests.
+/// Runs the test script with the binary `gateway`. `each` runs the command and counts its tests.
 pub(crate) fn test(gateway: &Path, each: impl FnOnce(&mut Command) -> Result<()>) -> Result<()> {
     let client = catalog::read::<Client>("claude-code")?;
     let program = claude_code()?;

@@ -32,7 +32,7 @@ fn configurations(host: Host) -> Vec<Value> {
     if matches!(host, Host::Envoy) { vec![off, on, deferred] } else { vec![off, on] }
 }
 
-/// Runs the test script against this host. `each` runs the command and counts its tests.
+/// Runs the test script of the guards on a host. `each` runs the command and counts its tests.
 pub(crate) fn test(host: Host, each: impl FnOnce(&mut Command) -> Result<()>) -> Result<()> {
     let mut children = Children::new(Stop::shared()?);
     let client = catalog::read::<Client>(SDK)?;

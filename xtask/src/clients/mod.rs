@@ -124,7 +124,7 @@ impl Entry for Client {
     }
 }
 
-/// Results that one script printed.
+/// Results that the script of one client printed.
 #[derive(Default)]
 struct ScriptOutcome {
     version: String,
@@ -260,17 +260,17 @@ pub(crate) fn claude_code() -> Result<PathBuf> {
 }
 
 impl Client {
-    /// Returns the folder with the script and the lock files.
+    /// Returns the folder with the client's script and lock files.
     fn sources(&self) -> PathBuf {
         catalog::sources::<Self>().join(&self.folder)
     }
 
-    /// Returns the folder with the installed packages.
+    /// Returns the folder with the client's installed packages.
     fn installed(&self) -> PathBuf {
         workspace::own().join("clients").join(&self.folder)
     }
 
-    /// Runs the script, prints its output, and collects the results.
+    /// Runs the client's script, prints the script's output, and collects the results.
     fn run(&self, serving: &Serving) -> Result<ScriptOutcome> {
         let demo = &serving.upstream;
         let folder = self.installed();
@@ -320,7 +320,7 @@ impl ScriptOutcome {
     }
 }
 
-/// Returns the name of a check, without its duration.
+/// Returns the name of a check that a script printed, without the check's duration.
 fn claim(check: &str) -> String {
     let claim = check.trim().split(" (").next().unwrap_or_default();
     claim.replace('_', " ")

@@ -88,7 +88,7 @@ pub(super) fn update() -> Result<Vec<Run>> {
     let mut kept = Vec::new();
     for file in fs::read_dir(results()).into_iter().flatten() {
         let text = fs::read_to_string(file?.path())?;
-        // A file of an older form has no date.
+        // A result file of an older form has no date.
         kept.extend(serde_json::from_str::<Run>(&text).ok());
     }
     let runs = merged(all()?, kept);
@@ -112,8 +112,8 @@ fn read(path: &Path) -> Result<Vec<Run>> {
     text.lines().map(run).collect()
 }
 
-/// Merges two lists of runs, and keeps the later run of each client, protocol and host. The result
-/// is sorted by these.
+/// Merges two lists of runs, and keeps the later run of each client, protocol and host. The merged
+/// list is sorted by client, protocol and host.
 pub(super) fn merged(known: Vec<Run>, kept: Vec<Run>) -> Vec<Run> {
     let mut runs = known;
     for run in kept {

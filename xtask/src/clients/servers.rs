@@ -34,7 +34,7 @@ struct Server {
     tier: Tier,
     /// Name of the server's profile in Creole's configuration.
     profile: String,
-    /// Flags that override those of the profile.
+    /// Flags that override the flags of the server's profile.
     #[serde(default)]
     overrides: Map<String, Value>,
     /// Name of the model on this server; `FOLDER` stands for the path of the model's folder.

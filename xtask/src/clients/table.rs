@@ -17,7 +17,7 @@ use crate::workspace;
 const HOSTS: [Host; 4] = [Host::Envoy, Host::Gateway, Host::Worker, Host::Component];
 const PROTOCOLS: [Protocol; 2] = [Protocol::Openai, Protocol::Responses];
 
-/// Merges the results of recent runs into the record, and writes the page.
+/// Merges the results of recent runs into the record, and writes the page `docs/clients.md`.
 pub(super) fn write() -> Result<()> {
     let (path, text) = page(&record::update()?)?;
     fs::write(&path, text).with_context(|| path.display().to_string())?;
@@ -25,7 +25,7 @@ pub(super) fn write() -> Result<()> {
     Ok(())
 }
 
-/// Returns the path of the page and its text with the table.
+/// Returns the path of `docs/clients.md`, and the page's text with the table.
 pub(super) fn page(runs: &[Run]) -> Result<(PathBuf, String)> {
     let mut clients = catalog::all::<Client>()?;
     clients.sort_by_key(|client| client.tier);

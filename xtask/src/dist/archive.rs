@@ -17,12 +17,12 @@ pub(crate) struct File {
 }
 
 impl File {
-    /// Returns a file that is not executable.
+    /// Returns a file for an archive, without the permission to execute the file.
     pub(crate) fn plain(path: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Self {
         Self { path: path.into(), bytes: bytes.into(), runs: false }
     }
 
-    /// Returns an executable file.
+    /// Returns an executable file for an archive.
     pub(crate) fn program(path: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Self {
         Self { path: path.into(), bytes: bytes.into(), runs: true }
     }

@@ -17,7 +17,7 @@ const PROFILE: &str = "dist";
 
 /// Target of a release: a system and a processor.
 pub(crate) struct Target {
-    /// Name of the target in Rust.
+    /// Rust's name of the compilation target.
     pub(crate) triple: &'static str,
     /// Name of the binary file.
     pub(crate) file: &'static str,
@@ -59,7 +59,7 @@ impl Documents {
         Ok(Self { licence, notices: notices::text()? })
     }
 
-    /// Returns the documents as files of a folder.
+    /// Returns the licence documents as files of a folder in an archive.
     pub(super) fn files(&self, folder: &str) -> [File; 2] {
         [
             File::plain(format!("{folder}/LICENSE"), self.licence.as_str()),
@@ -123,7 +123,7 @@ impl Target {
         }
     }
 
-    /// Returns the file name of the archive.
+    /// Returns the file name of the target's archive.
     pub(super) fn archive(&self) -> String {
         self.name() + if self.is_windows() { ".zip" } else { ".tar.gz" }
     }

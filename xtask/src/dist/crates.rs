@@ -18,8 +18,8 @@ pub(super) fn published() -> Result<Vec<Package>> {
     Ok(packages)
 }
 
-/// Writes the archives into a folder. Cargo verifies each archive by building its contents with the
-/// archives before it.
+/// Writes the archives of the published crates into a folder. Cargo verifies each archive by
+/// building its contents with the archives before it.
 pub(crate) fn packages(folder: &Path) -> Result<Vec<PathBuf>> {
     fs::create_dir_all(folder)?;
     let published = published()?;

@@ -82,7 +82,7 @@ impl<'a> Layout<'a> {
         Ok(Self { folder })
     }
 
-    /// Writes a blob, and returns its descriptor.
+    /// Writes a blob of the image layout, and returns the descriptor of the blob.
     fn blob(&mut self, kind: &str, bytes: &[u8]) -> Result<Value> {
         let digest = digest(bytes);
         fs::write(self.folder.join("blobs/sha256").join(&digest), bytes)?;

@@ -52,8 +52,8 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
-    /// Reads the facts. Packages name a repository only if `repository` is given as `OWNER/NAME` on
-    /// GitHub.
+    /// Reads the facts about the project. Packages name a repository only if `repository` is given
+    /// as `OWNER/NAME` on GitHub.
     pub(crate) fn read(repository: Option<&str>) -> Result<Self> {
         let packages = workspace::packages()?;
         let package = packages.into_iter().find(|it| it.name.as_str() == "creole-gateway");

@@ -27,7 +27,7 @@ pub(crate) fn reproduce(options: &DistOptions) -> Result<()> {
     Ok(())
 }
 
-/// Builds everything below a folder, and returns the checksums.
+/// Builds all parts of a release again below a folder, and returns the checksums of the files.
 fn again(options: &DistOptions, scratch: &Path) -> Result<String> {
     // The folder is deeper than that of this workspace.
     let root = scratch.join("in/another/folder");

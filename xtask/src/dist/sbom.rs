@@ -10,12 +10,13 @@ use serde_json::{Value, json};
 const SHIPPED: [&str; 5] =
     ["creole-envoy", "creole-gateway", "creole-cloudflare", "creole-wit", "creole-wasi-http"];
 
-/// Returns the shipped packages and their dependencies, without those of tests and builds.
+/// Returns the shipped packages and their dependencies, without dependencies of tests and builds.
 pub(super) fn shipped(metadata: &Metadata) -> Result<Vec<&Package>> {
     made_of(metadata, &SHIPPED)
 }
 
-/// Returns the packages named in `roots` and their dependencies, without those of tests and builds.
+/// Returns the packages named in `roots` and their dependencies, without dependencies of tests and
+/// builds.
 pub(super) fn made_of<'a>(metadata: &'a Metadata, roots: &[&str]) -> Result<Vec<&'a Package>> {
     let graph = metadata.resolve.as_ref().context("cargo metadata has no graph")?;
     let ours = metadata.packages.iter().filter(|it| roots.contains(&it.name.as_str()));

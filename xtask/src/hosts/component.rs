@@ -9,7 +9,7 @@ use super::{Plan, Prepared, Started};
 use crate::children::Children;
 use crate::{build, setup};
 
-/// Paths of the files that the host needs.
+/// Paths of the files that `wasmtime serve` with the component needs.
 pub(crate) struct Component {
     wasmtime: PathBuf,
     component: PathBuf,

@@ -13,7 +13,7 @@ use crate::children::Children;
 use crate::http::{self, Url};
 use crate::{build, setup, workspace};
 
-/// Paths of the files that the host needs.
+/// Paths of the files that Envoy with the filter needs.
 pub(crate) struct Envoy {
     binary: PathBuf,
     filter: Option<PathBuf>,
@@ -114,7 +114,7 @@ pub(crate) fn transport(upstream: &Url, authorities: &str) -> String {
     .to_string()
 }
 
-/// Returns the template without Creole's filter.
+/// Returns the template of Envoy's configuration without Creole's filter.
 fn without_filter(template: &str) -> Result<String> {
     let parts = template.split_once("          - name: creole\n").and_then(|(before, rest)| {
         let router = rest.find("          - name: envoy.filters.http.router\n")?;
@@ -124,7 +124,7 @@ fn without_filter(template: &str) -> Result<String> {
     Ok(format!("{before}{after}"))
 }
 
-/// Returns the template with each `{{NAME}}` replaced by its value.
+/// Returns a template with each `{{NAME}}` replaced by its value.
 fn render(template: &str, values: &[(&str, String)]) -> Result<String> {
     let mut rendered = template.to_owned();
     for (name, value) in values {

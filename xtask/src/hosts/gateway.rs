@@ -10,7 +10,7 @@ use super::{Plan, Prepared, Started};
 use crate::children::Children;
 use crate::workspace::{self, step};
 
-/// Paths of the files that the host needs.
+/// Native gateway, with the path of its binary.
 pub(crate) struct Gateway {
     binary: PathBuf,
 }

@@ -11,7 +11,7 @@ use super::{Plan, Prepared, Started};
 use crate::children::Children;
 use crate::{setup, worker, workspace};
 
-/// Paths of the files that the host needs.
+/// Paths of the files that the Worker in workerd needs.
 pub(crate) struct Worker {
     binary: PathBuf,
     modules: PathBuf,

@@ -80,7 +80,7 @@ pub(super) fn report(outcome: &StageOutcome) {
 /// Label of the line with the processor time of a stage.
 const PROCESSOR: &str = "seconds of processor time: ";
 
-/// Runs one stage. Returns its result, and the output that it printed.
+/// Runs one test stage in a separate process. Returns the outcome and the output of the stage.
 fn stage(name: &'static str, variables: &Variables, logs: &Path) -> (StageOutcome, String) {
     let start = Instant::now();
     let log = logs.join(format!("{name}.log"));

@@ -51,7 +51,7 @@ struct Artefacts {
     worker_with_hooks: PathBuf,
 }
 
-/// Builds and installs everything.
+/// Builds and installs everything that the test stages need.
 pub(super) fn build() -> Result<Built> {
     // Targets are installed first, because the parallel builds must not add them at the same time.
     setup::targets(&build::targets())?;

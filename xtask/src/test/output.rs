@@ -8,7 +8,7 @@ use std::io::{self, BufRead as _, BufReader, Read};
 /// Maximum number of lines that are shown again for a failed stage.
 const LINES_OF_A_FAILURE: usize = 120;
 
-/// Printed lines of one stage.
+/// Printed lines of one test stage.
 #[derive(Default)]
 pub(super) struct Output(Vec<String>);
 

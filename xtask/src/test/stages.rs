@@ -82,8 +82,8 @@ impl Stage {
         }
     }
 
-    /// Returns true if the stage must count tests. Without any counted test, it has checked nothing
-    /// and fails.
+    /// Returns true if the stage must count tests. A stage without a counted test has checked
+    /// nothing, and fails.
     pub(super) fn has_tests(&self) -> bool {
         match self.work {
             Work::Cargo(arguments) => arguments.starts_with("test "),

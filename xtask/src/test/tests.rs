@@ -72,7 +72,7 @@ fn commands(text: &str) -> Vec<Vec<String>> {
     let arguments = lines.map(|line| {
         let mut words = Vec::new();
         for (at, part) in line.split('"').enumerate() {
-            // Every second part is in quotes.
+            // Every second part of the split text is in quotes.
             match at % 2 {
                 0 => words.extend(part.split_whitespace().map(str::to_owned)),
                 _ => words.push(part.to_owned()),
@@ -83,7 +83,7 @@ fn commands(text: &str) -> Vec<Vec<String>> {
     arguments.filter(|words| !words.is_empty()).collect()
 }
 
-/// Returns the reason why `cargo xtask` has no such command; `None` if it has one.
+/// Returns the reason why `cargo xtask` rejects these arguments; `None` if the command exists.
 fn refusal(arguments: &[String]) -> Option<String> {
     use clap::Parser as _;
     use clap::error::ErrorKind::MissingRequiredArgument;

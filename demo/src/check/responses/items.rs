@@ -28,7 +28,7 @@ struct CheckedItem<'a> {
     kind: &'static str,
     id: Option<&'a str>,
     call_id: Option<&'a str>,
-    /// True if the item was written by the assistant.
+    /// True if the assistant wrote the input item.
     is_answer: bool,
     fields: &'a Fields,
     path: String,

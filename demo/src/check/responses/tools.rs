@@ -37,7 +37,7 @@ pub(super) fn tools(body: &Fields) -> Checked {
     set(body, "tool_choice").map_or(Ok(()), |choice| self::choice(choice, &names))
 }
 
-/// Checks a tool. Returns its name, if its type has one.
+/// Checks a tool. Returns the tool's name, if tools of its type have names.
 fn tool<'a>(tool: &'a Value, path: &str) -> Result<Option<&'a str>, Refusal> {
     let tool = object(tool, path)?;
     let kind = needed(tool, path, "type")?;

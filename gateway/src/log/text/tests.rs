@@ -4,7 +4,7 @@ use super::*;
 use creole::observe::report::{AnswerReport, Cause};
 use creole::observe::warning::Warnings;
 
-/// Returns a line without its colours.
+/// Returns a log line without its colours.
 fn bare(line: &str) -> String {
     anstream::adapter::strip_str(line).to_string()
 }

@@ -132,7 +132,7 @@ async fn small_answers_of_a_connection_are_its_own_and_others_count() {
     };
     let mut other = budget.begin(Owner::of_connection(9), Arc::default());
     other.complete();
-    // Takes all memory but the reserve.
+    // Takes all memory of the budget except the reserve for small requests.
     let mut fits = |left: usize| other.set(MAX / 16 * 15 - left);
     let small: Vec<_> = (0..SMALL_ANSWERS_MAX).map(|_| answer(&client, 4096).unwrap()).collect();
     assert!(fits(0) && fits(1 << 20));

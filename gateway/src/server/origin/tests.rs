@@ -87,7 +87,7 @@ fn an_address_that_others_reach_has_names_of_its_own() {
     assert_eq!(refused(&everywhere(&["ai.example.com"]), &sent), None);
 }
 
-/// Returns the check for the container's command, which has `--allow-host localhost`.
+/// Returns the check of callers for the container's command, which has `--allow-host localhost`.
 fn container(has_keys: bool) -> Callers {
     Callers::new(SocketAddr::from(([0, 0, 0, 0], 8787)), &["localhost".to_owned()], has_keys)
 }

@@ -52,7 +52,7 @@ async fn a_request_goes_by_the_systems_clock_as_it_is_when_it_comes() {
 
 const KEY: &str = "key-of-a-client";
 
-/// A gateway whose clients have keys.
+/// Returns a gateway whose clients have keys.
 fn with_keys(budget_max: usize, upstream: SocketAddr) -> Arc<Gateway> {
     let document = format!(
         r#"{{"upstreams": {{"a": {{"url": "http://{upstream}", "key": "none"}}}},
@@ -109,7 +109,7 @@ impl Unread {
         Self { sender, connections, place, budget: Arc::clone(&gateway.budget) }
     }
 
-    /// Sends a request, and returns the answer's head with a body of which nothing has come.
+    /// Sends a request, and returns a response of which only the head has arrived.
     async fn ask(&mut self, request: hyper::http::request::Builder) -> Response<Incoming> {
         let request = request.body(Full::default()).unwrap();
         self.sender.send_request(request).await.unwrap()

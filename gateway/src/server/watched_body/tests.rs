@@ -16,11 +16,11 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::server::connections::{ClientConnection, Connections, Stage};
 
-/// Bytes of an answer: some pieces of it.
+/// Size of the answer's body in bytes: several chunks.
 const ANSWER_BYTES: usize = 200_000;
 
-/// Returns an HTTP/2 answer whose client lets one piece come at a time, with its connection and all
-/// connections.
+/// Returns an HTTP/2 answer whose client accepts one chunk at a time, with the client's connection
+/// and the record of all connections.
 async fn answer() -> (Response<hyper::body::Incoming>, Arc<ClientConnection>, Arc<Connections>) {
     let connections = Connections::new(1);
     let place = connections.client().unwrap();

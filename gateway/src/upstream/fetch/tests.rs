@@ -8,7 +8,8 @@ use std::thread;
 
 use super::*;
 
-/// A server on loopback that counts who connects, and answers with a redirection.
+/// Starts a server on a loopback address that answers with a redirection. Returns its port and the
+/// count of its connections.
 fn server() -> (u16, Arc<AtomicUsize>) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let port = listener.local_addr().unwrap().port();

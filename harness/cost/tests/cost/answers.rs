@@ -94,7 +94,8 @@ fn in_events(total: usize, size: usize, event: impl Fn(&str) -> String) -> Strin
     one.repeat(total / size)
 }
 
-/// Size of the largest event that is allowed; smaller in a slow build, where the same must hold.
+/// Size, in bytes, of the largest event that the limits allow; smaller in a debug build, which is
+/// slow.
 const LARGE: usize = if cfg!(debug_assertions) { 1 << 20 } else { 8 << 20 };
 /// Number of large events. The first event finds no buffer that is large enough; the later events
 /// count.
@@ -190,7 +191,8 @@ fn a_long_answer_costs_as_much_a_byte_as_a_short_one() {
         each.collect::<String>() + CHUNK_END
     };
     assert_linear("members in objects", &members(400), &members(20_000));
-    // Blocks that wait for a call that is never complete, or for a text that never begins.
+    // Content blocks that wait for a tool call that is never complete, or for a text that never
+    // begins.
     let blocks = |first: String, count: usize| {
         let mut body = MESSAGE_START.to_owned() + &first;
         for index in 1..count {
@@ -259,7 +261,7 @@ fn reading_calls_in_text_costs_as_much_a_byte_in_a_long_text() {
         let calls = |profile: &mut Profile| profile.text_tool_calls = syntax;
         assert_linear_with(again, calls, &text(SMALL), &text(256 << 10));
     }
-    // A line that may still end a fence, in small pieces.
+    // A line that may still end a code fence, in small pieces.
     let kimi = |profile: &mut Profile| profile.text_tool_calls = Kimi;
     let chunk = |text: &str| {
         format!("data: {{\"choices\":[{{\"delta\":{{\"content\":\"{text}\"}}}}]}}\n\n")

@@ -32,7 +32,7 @@ fn assistant(content: Vec<Value>) -> Value {
     said("assistant", content)
 }
 
-/// Returns `count` values, each made of its number.
+/// Returns `count` JSON values, each made from its index.
 fn each(count: usize, one: impl Fn(usize) -> Value) -> Vec<Value> {
     (0..count).map(one).collect()
 }
@@ -60,7 +60,7 @@ fn talk(messages: Vec<Value>) -> Value {
     request(Vec::new(), messages)
 }
 
-/// Adds members to a body.
+/// Adds members to the JSON object of a request's body.
 fn with(mut body: Value, members: impl IntoIterator<Item = (String, Value)>) -> Value {
     if let Value::Object(body) = &mut body {
         body.extend(members);
@@ -91,7 +91,7 @@ pub(crate) fn choices_around_a_long_list(depth: usize) -> Value {
 
 const DONE: usize = 9_999_999;
 
-/// Returns the last call and its result.
+/// Returns the last messages of a conversation: a tool call, and the result of the call.
 fn last(input: Value, said: &str) -> [Value; 2] {
     [assistant(vec![call(DONE, "w", input)]), user(vec![result(DONE, said)])]
 }

@@ -92,8 +92,8 @@ fn a_request_of_many_costs_about_as_much_a_byte_as_one_of_few() {
 
 #[test]
 fn a_long_list_below_many_choices_costs_no_square_of_their_depth() {
-    // Each level may look at what is below it, so a byte that stands six times as deep costs six
-    // times as much.
+    // A level of a schema may look at everything below, so a byte that stands six times as deep
+    // costs six times as much.
     let (flat, deep) = (choices_around_a_long_list(8), choices_around_a_long_list(48));
     let (flat, deep) = (flat.to_string(), deep.to_string());
     for (name, config) in &configs() {

@@ -113,7 +113,8 @@ fn many_items_cost_as_much_a_byte_as_few() {
     );
 }
 
-/// Size of the largest event that is allowed; smaller in a slow build, where the same must hold.
+/// Size, in bytes, of the largest event that the limits allow; smaller in a debug build, which is
+/// slow.
 const LARGE: usize = if cfg!(debug_assertions) { 1 << 20 } else { 8 << 20 };
 const SMALL: usize = 8 << 10;
 /// Size of the text in a large event, which leaves room for the event's other members.
@@ -150,7 +151,7 @@ fn a_large_event_in_pieces_of_64_bytes_costs_about_as_much_a_byte_as_a_small_one
     };
     let body = |size| in_events(TEXT, size, thought) + &end("");
     assert_linear("reasoning", &body(SMALL), &body(TEXT));
-    // The text comes once more in the item, and at the end.
+    // The text comes once more in the complete item, and at the end of the answer.
     let again = |size: usize| {
         let words = "All work and no play. ".repeat(size / 22);
         let item = format!(
@@ -169,7 +170,7 @@ fn a_long_answer_costs_as_much_a_byte_as_a_short_one() {
     assert_linear("an input in small deltas", &body(64 << 10), &body(2 << 20));
     let body = |total| in_events(total, 96, |raw| text(0, raw)) + &end("");
     assert_linear("a text in small deltas", &body(64 << 10), &body(2 << 20));
-    // Items that wait for a call that is never complete.
+    // Output items that wait for a tool call that is never complete.
     let waiting = |count| {
         added(0, &call(0, "{")) + &many(count, |at| text(at + 1, "some words that wait")) + &end("")
     };

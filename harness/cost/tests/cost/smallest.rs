@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::place;
 use crate::spec::{Field, Spec, Step};
 
-/// Body with a place to fill.
+/// Body with a hole, a place that is filled with copies of one element.
 pub(crate) struct Hole {
     /// Name of the place: `Type.field`.
     pub(crate) name: String,
@@ -29,13 +29,13 @@ pub(crate) enum Filling {
     Members(String),
 }
 
-/// Placeholder in a body for the filling of its hole.
+/// Placeholder in a body for the hole, a place that is filled with copies of one element.
 const HOLE: &str = "@HOLE";
 
-/// Placeholder in a filling for the number of the copy.
+/// Placeholder in a repeated element for the number of the copy.
 const NUMBER: &str = "@N";
 
-/// Elements that are of no type.
+/// Elements that belong to no type of the API.
 const TINY: [&str; 7] = ["{}", "[]", "null", "0", "\"\"", "\"a\"", "{\"a\":0}"];
 
 /// Members of an object with unknown names.
@@ -67,7 +67,7 @@ impl Hole {
         &self.fillings
     }
 
-    /// Returns a body of about `bytes` bytes, with the hole filled.
+    /// Returns a body of about `bytes` bytes, with the hole filled with copies of `filling`.
     pub(crate) fn body(&self, filling: &Filling, bytes: usize) -> String {
         let (open, close) = match filling {
             Filling::Elements(_) => ('[', ']'),
@@ -326,7 +326,7 @@ pub(crate) fn of_messages(events: bool) -> Vec<Hole> {
     holes
 }
 
-/// Returns the holes of answers in Responses, whole or as the event that has such a part.
+/// Returns the holes of answers in Responses: in whole answers, or in the events of a stream.
 pub(crate) fn of_responses(events: bool) -> Vec<Hole> {
     let part = json!({"type": "output_text", "text": "a", "annotations": []});
     let source = json!({"type": "url_citation", "url": "u", "start_index": 0, "end_index": 1});

@@ -37,7 +37,8 @@ fn module() -> Result<&'static Module, String> {
     static MODULE: OnceLock<Result<Module, String>> = OnceLock::new();
     let module = MODULE.get_or_init(|| {
         let path = file_of("CREOLE_WASM_COMPILED")?;
-        // SAFETY: `cargo xtask test` has just had Wasmtime write the file, and nobody changes it.
+        // SAFETY: the file of the compiled filter was written by Wasmtime in this run of
+        // `cargo xtask test`, and nobody changes the file.
         let loaded = unsafe { Module::deserialize_file(&Engine::default(), path) };
         loaded.map_err(|error| format!("{error:?}"))
     });
@@ -48,13 +49,14 @@ impl Emulator {
     /// Starts a worker with this configuration.
     ///
     /// # Errors
-    /// The variable is missing, an import is unknown, or the filter refuses the configuration.
+    /// The environment variable for the filter's file is missing, an import is unknown, or the
+    /// filter refuses the configuration.
     pub fn new(config: &Value, rules: Rules) -> Result<Self, String> {
         let vm = Vm::start(module()?, &config.to_string())?;
         Ok(Self { vm: Mutex::new(vm), rules })
     }
 
-    /// Runs a function with the VM.
+    /// Calls a function with the worker's VM, and returns the result of the function.
     pub fn with<R>(&self, what: impl FnOnce(&mut Vm) -> R) -> R {
         what(&mut self.vm.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
     }

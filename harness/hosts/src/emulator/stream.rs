@@ -22,9 +22,9 @@ pub struct Rules {
 /// State of one direction of a stream: request or response.
 #[derive(Debug, Default)]
 struct Way {
-    /// Head that went on to the other side; `None` before.
+    /// Head that went on to the other side; `None` as long as no head went on.
     released: Option<Vec<Header>>,
-    /// Part of the body that went on.
+    /// Part of the body that went on to the other side.
     body: Vec<u8>,
     /// Part of the body that is buffered because a callback paused.
     kept: Vec<u8>,
@@ -143,7 +143,7 @@ impl Stream {
         }
     }
 
-    /// Breaks the upstream's connection. The filter only learns of it by `on_log`.
+    /// Breaks the upstream's connection. The filter learns of the break only by `on_log`.
     pub fn upstream_reset(&mut self, vm: &mut Vm) {
         if self.over {
             return;
@@ -269,7 +269,7 @@ impl Stream {
         }
         let left = left.expect("the buffer of a stream that is there");
         match result {
-            // The result 0 lets a paused head go on as well.
+            // The callback's result 0 lets a paused head go on as well.
             0 => {
                 self.release(vm, side);
                 self.way(side).body.extend_from_slice(&left);
@@ -285,7 +285,7 @@ impl Stream {
                 self.way(side).kept = left;
                 self.way(side).end_waits = end;
             }
-            // Any other result throws the chunk away.
+            // Any other result of the callback throws the chunk away.
             _ => {}
         }
     }

@@ -36,7 +36,7 @@ pub struct VisibleWay {
 pub struct Local {
     /// HTTP status of the local response.
     pub status: u16,
-    /// Value of `response_code_details`.
+    /// Value of `response_code_details` for the local response.
     pub details: String,
     /// Headers of the local response.
     pub headers: Vec<Header>,
@@ -87,7 +87,7 @@ pub struct World {
 }
 
 impl World {
-    /// Creates a world without streams, at this time.
+    /// Creates a world without streams, whose clock shows this time.
     pub(super) fn at(now_ms: u64) -> Self {
         Self { now_ms, ..Self::default() }
     }

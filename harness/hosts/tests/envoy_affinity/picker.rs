@@ -124,7 +124,7 @@ impl Shared {
     }
 }
 
-// The numbers of fields in `ProcessingRequest` and `ProcessingResponse`.
+// Numbers of the fields in `ProcessingRequest` and `ProcessingResponse`.
 const REQUEST_HEADERS: u64 = 2;
 const REQUEST_BODY: u64 = 4;
 const HEADERS_RESPONSE: u64 = 1;
@@ -164,7 +164,7 @@ enum Value<'m> {
     Bytes(&'m [u8]),
 }
 
-/// Returns all fields of a message, including numbers.
+/// Returns all fields of a protobuf message, including numbers.
 fn values(message: &[u8]) -> Vec<(u64, Value<'_>)> {
     let (mut rest, mut found) = (message, Vec::new());
     while !rest.is_empty() {
@@ -184,7 +184,7 @@ fn values(message: &[u8]) -> Vec<(u64, Value<'_>)> {
     found
 }
 
-/// Returns the fields of a message that are messages, texts or bytes.
+/// Returns the fields of a protobuf message that are messages, texts or bytes.
 fn fields(message: &[u8]) -> Vec<(u64, &[u8])> {
     let inside = values(message).into_iter().filter_map(|(field, value)| match value {
         Value::Bytes(bytes) => Some((field, bytes)),
@@ -206,7 +206,7 @@ fn number(rest: &mut &[u8]) -> u64 {
     }
 }
 
-/// Returns a field that holds bytes.
+/// Returns the encoding of a protobuf field that holds bytes.
 fn bytes(field: u64, content: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     for mut number in [field << 3 | 2, content.len() as u64] {

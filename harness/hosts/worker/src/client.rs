@@ -64,7 +64,7 @@ pub async fn get(worker: &Worker, path: &str) -> Got {
 /// Counts of live objects in the isolate of a Worker with test hooks.
 #[derive(Debug)]
 pub struct LiveCounts {
-    /// Number of exchanges.
+    /// Number of live exchanges in the isolate.
     pub live: u64,
     /// Number of requests and streams that wait for the WebAssembly module.
     pub waiting: u64,

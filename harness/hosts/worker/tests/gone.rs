@@ -1,5 +1,5 @@
-//! Clients that reset their connection, at whatever moment: they must leave nothing behind in the
-//! isolate.
+//! Tests of clients that reset their connection at any moment: the isolate must keep nothing of
+//! their requests.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 #![allow(clippy::arithmetic_side_effects, reason = "tests")]
 
@@ -56,7 +56,8 @@ fn reset(client: TcpStream) {
     drop(client);
 }
 
-/// Waits until nothing is left of all clients. Returns the size of the WebAssembly memory in bytes.
+/// Waits until the isolate has no exchange and no waiting request. Returns the size of the
+/// WebAssembly memory in bytes.
 async fn nothing_left(worker: &Worker) -> u64 {
     let since = Instant::now();
     loop {
@@ -69,8 +70,8 @@ async fn nothing_left(worker: &Worker) -> u64 {
     }
 }
 
-/// Makes clients leave. Checks that nothing is left of them, and that more clients take no more
-/// memory.
+/// Makes clients disconnect. Checks that the isolate keeps nothing of their requests, and that more
+/// clients take no more memory.
 async fn leaves_nothing(worker: &Worker, mut leave: impl AsyncFnMut()) {
     for _ in 0..CLIENTS {
         leave().await;

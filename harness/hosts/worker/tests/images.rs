@@ -1,4 +1,5 @@
-//! Images by URL, which the Worker fetches for an upstream that takes data alone.
+//! Tests of images by URL, which the Worker fetches for an upstream that accepts images only as
+//! data.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use creole_rig::{MISSING_IMAGES, PICTURE_URL, SIGNATURE, image_messages, images_config};

@@ -1,4 +1,5 @@
-//! Many streams at once, cut on either side at any moment: none may be stuck, nothing may leak.
+//! Test of the Worker with many streams at once, cut on either side at any moment: no stream may
+//! hang, and no memory may leak.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "tests")]
 #![allow(clippy::arithmetic_side_effects, reason = "tests")]
 
@@ -20,7 +21,8 @@ async fn stream(worker: Arc<Worker>, index: usize, ends: Arc<Ends>) {
     ends.count(index, 2500, read).await;
 }
 
-/// Returns the number of exchanges that the module believes to be alive, and its memory in bytes.
+/// Returns the number of exchanges that the WebAssembly module counts as alive, and the size of its
+/// memory in bytes.
 async fn alive(worker: &Worker) -> (u64, u64) {
     let figures = figures(worker).await;
     (figures.live, figures.bytes)

@@ -1,4 +1,4 @@
-//! A panic, which must not happen, does not poison the isolate when it does.
+//! Tests that a panic, which must not happen, does not break later requests of the isolate.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 use std::time::Instant;

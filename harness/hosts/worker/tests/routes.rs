@@ -1,4 +1,4 @@
-//! Answers without a stream: probes, other paths, refusals, configurations.
+//! Tests of the Worker's answers without a stream: probes, other paths, refusals, configurations.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 use std::io::Write as _;

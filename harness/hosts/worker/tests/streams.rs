@@ -1,4 +1,5 @@
-//! Translated streams: as they come, at the client's pace, and every way in which they can end.
+//! Tests of translated streams in the Worker: as they come, at the client's pace, and every way in
+//! which they can end.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 #![allow(clippy::arithmetic_side_effects, reason = "tests")]
 

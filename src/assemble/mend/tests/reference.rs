@@ -1,5 +1,5 @@
-//! Second, simple implementation of the rules on a tree of values. Random schemas and inputs must
-//! give the same results with both implementations.
+//! Second, simple implementation of the mending rules, on a tree of values. Random schemas and
+//! inputs must give the same results with both implementations.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -39,7 +39,7 @@ fn takes(root: &Value, schema: &Value, value: &Value, bounds: bool) -> bool {
                 && most.is_none_or(|(most, value)| value <= most))
 }
 
-/// Returns the value of a member; `None` if the member is removed.
+/// Returns the mended value of a member; `None` if the member is removed.
 fn member(root: &Value, schema: &Value, value: &Value) -> Option<Value> {
     let has_value = schema.get("default").is_some_and(|default| !default.is_null());
     let fits = takes(root, schema, value, true);

@@ -22,8 +22,8 @@ const BYTES_MAX: usize = 120_000;
 pub(super) const ATTEMPTS: [(u32, bool); 7] =
     [(DEPTH_MAX, true), (10, false), (5, false), (3, false), (2, false), (1, false), (0, false)];
 
-/// Number of bytes below which a schema needs no check: it has neither too many bytes nor too many
-/// properties.
+/// Number of bytes below which a schema needs no check: so short a schema has neither too many
+/// bytes nor too many properties.
 const BYTES_FEW: usize = BYTES_MAX / 6;
 
 /// Maximum number of steps along references when their depth is measured.
@@ -185,7 +185,8 @@ impl<'s> Graph<'s> {
         false
     }
 
-    /// Returns true if the recursion of an object schema ends, as in [`Self::ends_by_itself`].
+    /// Returns true if the recursion of an object schema ends, by Kimi's rule for its required
+    /// properties.
     fn object_ends(&self, schema: &Tree<'_>, needs: &mut Vec<usize>) -> bool {
         let properties = schema.member("properties").map(Tree::members).unwrap_or_default();
         let required = schema.member("required").map(Tree::elements).unwrap_or_default();

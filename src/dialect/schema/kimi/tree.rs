@@ -45,12 +45,13 @@ impl<'a> Tree<'a> {
         if let Self::List(elements) = self { elements } else { &[] }
     }
 
-    /// Returns the member of an object with this name; the last one, if several have the same name.
+    /// Returns the member of an object with the given name; the last member, if several have this
+    /// name.
     pub(super) fn member(&self, name: &str) -> Option<&Self> {
         self.members().iter().rfind(|(key, _)| *key == *name).map(|(_, value)| value)
     }
 
-    /// Returns the member of an object with this name, if its value is a string.
+    /// Returns the member of an object with the given name, if the member's value is a string.
     pub(super) fn text(&self, name: &str) -> Option<Str<'a>> {
         self.member(name)?.as_text()
     }

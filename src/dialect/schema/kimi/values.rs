@@ -10,7 +10,7 @@ use crate::text::words;
 const VALUES_MAX: usize = 1000;
 
 /// Writes an `enum` with the values that match the schema's type. If there is no type, the type of
-/// the values is written too, provided that all have the same.
+/// the values is written too, provided that all values have the same type.
 pub(super) fn write(values: &str, facts: &SchemaFacts<'_>, json: &mut Writer<'_>) {
     if json::elements(values).nth(VALUES_MAX).is_some() {
         return;
@@ -69,7 +69,7 @@ fn is_of(value: &str, name: &str) -> bool {
     }
 }
 
-/// Parses a number; `None` if it is not finite as a 64-bit float, as which Kimi parses it.
+/// Parses a number as Kimi does, as a 64-bit float; `None` if the float is not finite.
 fn number(value: &str) -> Option<f64> {
     value.parse().ok().filter(|number: &f64| number.is_finite())
 }
@@ -91,7 +91,7 @@ pub(super) fn narrowed(schema: &str, facts: &SchemaFacts<'_>) -> Option<String> 
     if types.len() == 2 && may_be_null && types.iter().all(is_scalar) && !is_many && has_one {
         return None;
     }
-    // The one type that all values have.
+    // Type of all values in the `enum`, if they have the same type.
     let sole = sole_kind(values).filter(|_| !is_many);
     let is_sole = |name: &&Str<'_>| {
         sole.is_some_and(|sole| *name.raw() == *sole || sole == "number" && **name == "integer")

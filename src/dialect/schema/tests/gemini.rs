@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn gemini_gets_its_subset() {
-    // Each schema here is that of one property.
+    // Schemas of a single property, and the schemas that are sent to Gemini.
     for (schema, expected) in [
         (json!({"const": "x"}), json!({"enum": ["x"], "type": "string"})),
         (

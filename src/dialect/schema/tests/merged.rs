@@ -80,7 +80,7 @@ fn the_properties_of_a_branch_are_offered_whatever_branches_it_has_itself() {
             assert_eq!(given.concat(), required, "{schema}: {sent}");
         }
     }
-    // Keywords beside a reference count, too.
+    // Keywords beside a reference are merged, too.
     let beside = json!({"properties": {}, "allOf": [{"$ref": "#/$defs/A", "properties": {"b": {}}, "required": ["b"]}],
         "$defs": {"A": a}});
     for dialect in [ToolSchema::Gemini, ToolSchema::Kimi, ToolSchema::Full] {

@@ -119,8 +119,8 @@ impl ChoiceContent {
         Ok(())
     }
 
-    /// Adds citations for the sources in the `annotations` of a delta. They apply to the text of
-    /// the delta and the text before the delta.
+    /// Adds citations for the sources in the `annotations` of a delta. The citations apply to the
+    /// text of the delta and the text before the delta.
     fn take_annotations(&mut self, delta: &Delta<'_>) {
         for raw in delta.annotations.into_iter().flat_map(json::elements) {
             if let Some(source) = CitedSource::read(raw) {

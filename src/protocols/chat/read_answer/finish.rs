@@ -41,7 +41,8 @@ pub(super) struct Seen {
 }
 
 impl Finish {
-    /// Updates the state with one chunk. `finishes`: the chunk has a finish reason.
+    /// Updates the evidence about the finish reasons with one chunk. `finishes`: the chunk has a
+    /// finish reason.
     pub(super) fn take(&mut self, chunk: &Chunk<'_>, finishes: bool, seen: Seen) {
         let Seen { before, progress, counts_first } = seen;
         if finishes {

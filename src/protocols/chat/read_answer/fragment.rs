@@ -50,13 +50,13 @@ impl<'a> Fragment<'a> {
         CallFacts::new(self.key, self.legacy)
     }
 
-    /// Returns true if the fragment has a name.
+    /// Returns true if the tool call fragment has a name.
     pub(super) fn has_name(&self) -> bool {
         self.name.is_some()
     }
 
-    /// Adds the fragment to `call`. Returns the conflict between the fragment's name and the name
-    /// of the call.
+    /// Adds the fragment to the tool call `call`. Returns the conflict between the fragment's name
+    /// and the name of the call.
     pub(super) fn give(
         &self,
         call: &mut CallParts,
@@ -305,7 +305,7 @@ impl<'a> Fragment<'a> {
             }
     }
 
-    /// Returns true if the fragment's input is text for which `holds` returns true.
+    /// Returns true if the input in the tool call fragment is text for which `holds` returns true.
     fn is_text(&self, holds: impl FnOnce(&str) -> bool) -> bool {
         matches!(self.entry.arguments, Arguments::Text(text) if holds(&text.decode()))
     }

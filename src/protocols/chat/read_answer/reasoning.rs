@@ -12,8 +12,9 @@ use crate::json::Str;
 use crate::protocols::chat::wire::{Delta, ToolCall};
 use crate::text::words;
 
-/// Returns the reasoning in a delta or message, except in lists, and the field of the reasoning.
-/// The field is `known`, else the first field with text, else the first field present.
+/// Returns the reasoning text in a delta or message, and the field that holds the text. Lists such
+/// as `reasoning_details` are ignored. The field is `known`, else the first field with text, else
+/// the first field present.
 pub(super) fn said<'a>(
     delta: &Delta<'a>,
     known: Option<SignatureField>,
@@ -54,7 +55,8 @@ pub(super) fn without_end(raw: &str) -> &str {
     MARKED.iter().find_map(|(_, end)| raw.strip_prefix(end)).unwrap_or(raw)
 }
 
-/// Returns the field of the reasoning in a delta, and the reasoning, except in lists.
+/// Returns the field that holds the answer's reasoning, and the reasoning text in a delta with the
+/// text's field. Lists such as `reasoning_details` give no text.
 #[inline]
 pub(super) fn choose<'a>(
     delta: &Delta<'a>,

@@ -38,7 +38,7 @@ impl Snapshots {
         text.all.len().saturating_add(reasoning.all.len()).saturating_add(refusal.all.len())
     }
 
-    /// Joins the texts of a chunk's messages, except those that deltas have already brought.
+    /// Joins the texts of a chunk's messages, except the texts that deltas have already brought.
     /// `known`: the field of the reasoning; `text_has_come`: the answer already has text.
     pub(super) fn said_in(
         &self,
@@ -84,7 +84,8 @@ impl Snapshots {
         said
     }
 
-    /// Returns the new reasoning of `said`, and a delta with the new text and the new refusal.
+    /// Returns the new reasoning in the message texts `said`, and a delta with the new text and the
+    /// new refusal.
     pub(super) fn news<'s>(
         &mut self,
         said: &'s ChunkTexts,
@@ -102,16 +103,16 @@ impl Snapshots {
         (reasoning, delta)
     }
 
-    /// Returns true if the calls of messages are added to the answer. They are ignored if deltas
-    /// have already brought calls. `has_calls`: the answer already has calls.
+    /// Returns true if the calls of messages are added to the answer. Calls of messages are ignored
+    /// if deltas have already brought calls. `has_calls`: the answer already has calls.
     pub(super) fn takes_calls(&mut self, said: &ChunkTexts, has_calls: bool) -> bool {
         let takes_calls = !has_calls || self.has_calls;
         self.has_calls |= takes_calls && said.has_calls;
         takes_calls
     }
 
-    /// Returns a delta of a message without texts: with reasoning details that must be sent back to
-    /// the upstream, and with calls.
+    /// Returns a delta with the content of a message other than texts: reasoning details that must
+    /// be sent back to the upstream, and tool calls.
     pub(super) fn rest_of<'a>(&mut self, message: &Delta<'a>, takes_calls: bool) -> Delta<'a> {
         let mut delta = Delta::default();
         let has_records = |detail: &Detail<'_>| detail.data.or(detail.signature).is_some();

@@ -43,7 +43,7 @@ pub(crate) enum Arguments<'a> {
 }
 
 impl<'a> ToolCall<'a> {
-    /// Returns true if the entry has no id, name, arguments or signature.
+    /// Returns true if the entry of `tool_calls` has no id, name, arguments or signature.
     ///
     /// Some servers write an empty list as an empty object, and some send an entry with only an
     /// `index` in each delta.
@@ -120,14 +120,14 @@ impl<'a> ToolCall<'a> {
     }
 }
 
-/// Reads an id or a name. A blank string and the string `null`, which some servers write for an
-/// absent value, count as absent.
+/// Reads the id or the name of a tool call. A blank string and the string `null`, which some
+/// servers write for an absent value, count as absent.
 fn named<'a>(reader: &mut Reader<'a>) -> Result<Option<Str<'a>>, Error> {
     Ok(filled(reader)?.filter(|text| text.raw() != "null"))
 }
 
-/// Reads an `extra_content` object. Returns the signature of the call, and true if the content is
-/// reasoning.
+/// Reads the `extra_content` of a tool call or a delta. Returns the signature of the tool call, and
+/// true if the content of the delta is reasoning.
 pub(crate) fn read_extra<'a>(
     reader: &mut Reader<'a>,
 ) -> Result<(Option<CallSignature<'a>>, bool), Error> {

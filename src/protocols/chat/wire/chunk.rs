@@ -77,7 +77,7 @@ impl<'a> Chunk<'a> {
     /// place saves a move.
     ///
     /// # Errors
-    /// The errors are those of [`Chunk::read`].
+    /// Fails if `text` is not a JSON object, like [`Chunk::read`].
     // Long: a branch for each member, in one pass over the bytes of a chunk.
     pub(crate) fn fill(&mut self, text: &'a str) -> Result<(), Error> {
         let mut reader = Reader::of(text);

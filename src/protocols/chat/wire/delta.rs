@@ -172,8 +172,8 @@ impl<'a> Delta<'a> {
     /// Reads the list `messages` that Mistral sends instead of a single message if the server ran
     /// tools itself.
     ///
-    /// The result has the content of all messages of the model, including reasoning, and the calls
-    /// of the last message; the server has already run the earlier calls.
+    /// The returned message has the content of all messages of the model, including reasoning, and
+    /// the calls of the last message; the server has already run the earlier calls.
     #[inline(never)]
     pub(crate) fn read_messages(
         raw: &'a str,
@@ -203,8 +203,8 @@ impl<'a> Delta<'a> {
         Ok(last)
     }
 
-    /// Inserts the reasoning texts of `raw`, a text or a list of texts, before the content. Returns
-    /// true if `raw` has any text.
+    /// Inserts the reasoning texts of `raw`, a text or a list of texts, before the content of the
+    /// delta. Returns true if `raw` has any text.
     #[inline(never)]
     fn think(&mut self, raw: &'a str, allowance: &mut Allowance) -> Result<bool, Error> {
         let mut parts = Few::default();

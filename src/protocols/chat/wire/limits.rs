@@ -48,7 +48,8 @@ impl Allowance {
         }
     }
 
-    /// Returns true if one more item of this list is kept, and reduces the number of items left.
+    /// Returns true if one more item of `list` may be kept, and counts the item against the
+    /// maximum.
     #[inline]
     pub(crate) fn take(&mut self, list: List) -> bool {
         let (left, name) = match list {

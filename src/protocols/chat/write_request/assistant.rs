@@ -34,8 +34,8 @@ impl<'a> MessageWriter<'_, 'a> {
         let mut content = blocks;
         let mut no_results = Vec::new();
         let results = next.map_or(&mut no_results, |user| &mut user.results);
-        // They stand in the order of the calls (`pairs::order`): each is looked for behind the one
-        // before.
+        // The results stand in the order of the calls (`pairs::order`), so the search for a result
+        // begins after the previous result.
         let mut waiting: Vec<_> = std::mem::take(results).into_iter().map(Some).collect();
         let mut places = waiting.iter_mut();
         for call in others {
@@ -104,8 +104,8 @@ impl<'a> MessageWriter<'_, 'a> {
         }
         json.value().out().push(b'"');
         let start = json.out().len();
-        // vLLM looks in the prompt for the whole text that is to be continued; templates take
-        // reasoning out of it.
+        // vLLM looks in the prompt for the whole text that is to be continued; chat templates
+        // remove reasoning from that text.
         let is_continued =
             self.is_last && !has_calls && self.profile().prefill == Prefill::Continue;
         if reasoning.is_in_text(self.profile()) && !is_continued {
@@ -124,7 +124,7 @@ impl<'a> MessageWriter<'_, 'a> {
                 json.key("content").null();
             }
             EmptyAssistantContent::Absent if has_calls => {}
-            // Without calls a message must have a content.
+            // A message without calls must have a `content`.
             _ => {
                 json.key("content").text("");
             }

@@ -58,7 +58,8 @@ fn write_limits(request: &Request<'_>, profile: &Profile, json: &mut Writer<'_>)
 fn write_response_format(request: &Request<'_>, profile: &Profile, json: &mut Writer<'_>) {
     let Some((schema, found)) = request.output_schema.map(plain) else { return };
     if profile.response_format == ResponseFormat::None {
-        // The upstream refused it. Where the configuration says so, the request is rejected.
+        // The upstream refused `response_format` in an earlier attempt. If the configuration
+        // excludes response formats, the request was already rejected (`messages::check`).
         return;
     }
     json.key("response_format").begin_object();

@@ -25,8 +25,8 @@ pub(crate) struct MessageWriter<'r, 'a> {
     pub(crate) words: Words<'r, 'a>,
     pub(crate) tools: &'r ToolSet<'a>,
     pub(crate) ids: Outgoing<'a>,
-    /// Names of called tools, by the ids sent to the upstream. Filled only if tool results must
-    /// name their tool.
+    /// Names of called tools, by the call ids sent to the upstream. Filled only if tool results
+    /// must name their tool.
     pub(crate) called: Names<'a, String>,
     pub(crate) warnings: &'r mut Warnings,
     pub(crate) system: SystemPrompt<'a>,
@@ -93,7 +93,8 @@ impl<'r, 'a> MessageWriter<'r, 'a> {
         let role = match self.profile().system_role {
             SystemRole::System => "system",
             SystemRole::Developer => "developer",
-            // Those in the middle are words of the user by now (`history`).
+            // System messages in the middle of the conversation are already parts of user turns
+            // (`history`).
             SystemRole::User => "user",
         };
         if !self.system.is_empty() {

@@ -51,7 +51,7 @@ fn write(decided: Decided<'_>, warnings: &mut Warnings) -> Result<Translated, Er
     let writer = MessageWriter::new(words, &tools, system, warnings);
     writer.breakpoints.mark_end(request.cached, &mut turns);
     let written = writer.write(turns, json.key("messages"))?;
-    // What is sent beside what the estimate looked at.
+    // Tokens of the reasoning and the JSON schema, which the estimate does not include.
     let more = tokens::tokens_of(written.reasoning_bytes.saturating_add(schema_bytes) as u64);
     context.refusable.silent_calls = written.silent_calls;
     context.input_tokens = context.input_tokens.saturating_add(more);

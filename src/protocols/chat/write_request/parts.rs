@@ -28,7 +28,8 @@ fn attachment(
             let DocumentSource::Base64 { media_type, data } = &document.source else {
                 return Ok(());
             };
-            // A file part has no place for it.
+            // A file part has no member for the document's context, so the context becomes a text
+            // part.
             if let Some(context) = document.context.filter(|context| !context.is_blank()) {
                 json.begin_object().kind("text");
                 json.key("text").str(context).end_object();

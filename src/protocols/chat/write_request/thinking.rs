@@ -57,7 +57,7 @@ impl<'a> TurnReasoning<'a> {
         }
         match signature.full_text {
             Some(text) => self.texts.push(Shown::Decoded(text)),
-            // Line breaks are what a client joined empty texts with.
+            // A blank text consists of the line breaks with which a client joined empty texts.
             None if thinking.is_blank() => {}
             None => self.texts.push(Shown::Raw(thinking)),
         }
@@ -79,8 +79,8 @@ impl<'a> TurnReasoning<'a> {
             && !self.texts.is_empty()
     }
 
-    /// Returns the signature of the tool call with this id of the client. The upstream's id would
-    /// not do: an upstream can use the same id for two calls.
+    /// Returns the upstream's signature of the tool call whose id at the client is `client_id`. The
+    /// upstream's id of the call is not used: an upstream can use the same id for two calls.
     pub(crate) fn signature_of(&self, client_id: &str) -> Option<&str> {
         self.call_signatures.get(client_id).map(String::as_str)
     }
@@ -105,10 +105,11 @@ impl<'a> TurnReasoning<'a> {
             }
         }
         let name = match field {
-            // Whatever field another upstream gave it in.
+            // Required reasoning is sent in `reasoning_content`, even if another upstream used
+            // another field.
             _ if is_required(profile) => SignatureField::ReasoningContent.name(),
             SignatureField::Parts | SignatureField::Marked | SignatureField::Inline => return,
-            // OpenRouter takes `reasoning` where it has no items.
+            // OpenRouter accepts `reasoning` if there are no reasoning items.
             SignatureField::ReasoningDetails => SignatureField::Reasoning.name(),
             field => field.name(),
         };
@@ -175,8 +176,8 @@ impl<'a> TurnReasoning<'a> {
         json.end_object().end_array().end_object();
     }
 
-    /// Writes the list `name` with the items for which `belongs` returns true. Without an item, no
-    /// list is written.
+    /// Writes the list `name` with the reasoning items for which `belongs` returns true. An empty
+    /// list is not written.
     fn write_items(&self, name: &'static str, belongs: fn(&str) -> bool, json: &mut Writer<'_>) {
         let mut has_one = false;
         self.each_item(|item| {
@@ -192,8 +193,8 @@ impl<'a> TurnReasoning<'a> {
         }
     }
 
-    /// Writes the last item that is a string as `reasoning_opaque` (GitHub Copilot). A message has
-    /// only one `reasoning_opaque`.
+    /// Writes the last reasoning item that is a string as `reasoning_opaque` (GitHub Copilot). A
+    /// message has only one `reasoning_opaque`.
     fn write_opaque(&self, json: &mut Writer<'_>) {
         let mut last = String::new();
         self.each_item(|item| {
@@ -206,7 +207,7 @@ impl<'a> TurnReasoning<'a> {
         }
     }
 
-    /// Calls `each` with the elements of all JSON arrays of items.
+    /// Calls `each` with each reasoning item of all JSON arrays.
     fn each_item(&self, mut each: impl FnMut(&str)) {
         for items in &self.items {
             json::elements(items).for_each(&mut each);
@@ -223,13 +224,13 @@ impl<'a> TurnReasoning<'a> {
     }
 }
 
-/// Returns true if an item is a thinking block of the Messages API (LiteLLM).
+/// Returns true if a reasoning item is a thinking block of the Messages API (LiteLLM).
 fn is_block(item: &str) -> bool {
     let kind = json::member(item, "type");
     matches!(kind, Some("\"thinking\"" | "\"redacted_thinking\""))
 }
 
-/// Returns true if an item is a string, the value of a `reasoning_opaque`.
+/// Returns true if a reasoning item is a string, the value of a `reasoning_opaque`.
 fn is_opaque(item: &str) -> bool {
     item.starts_with('"')
 }

@@ -137,7 +137,7 @@ fn an_escaped_id_is_read() {
     }
 }
 
-/// The ids of a list, each with its name.
+/// Returns the ids in a list of models, each with the model's display name.
 fn ids(list: &[u8]) -> Vec<(String, String)> {
     let list: serde_json::Value = serde_json::from_slice(list).unwrap();
     let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
@@ -170,7 +170,7 @@ fn an_entry_with_a_star_lists_a_name_that_leads_to_its_model() {
         listed(r#"{"qwen3":{"upstream":"a","model":"x"},"*":{"upstream":"a","model":"qwen3"}}"#),
         ["qwen3"]
     );
-    // Any name: none is the one.
+    // Entries without a model accept any name, so no name is listed.
     assert!(listed(r#"{"*":{"upstream":"a"},"x-*":{"upstream":"a"}}"#).is_empty());
 }
 
@@ -200,7 +200,7 @@ fn claude_code_gets_ids_that_it_shows_and_they_lead_to_the_models() {
     let list = ids(&list(&map, ListFor::ClaudeCode));
     assert_eq!(list[0], ("claude-creole/m".to_owned(), "m".to_owned()));
     assert_eq!(map.route("claude-creole/m").unwrap().1, "n");
-    // An entry of that very name is its own.
+    // An entry with exactly this name takes precedence over the prefix.
     assert_eq!(map.route("claude-creole/x").unwrap().1, "y");
     assert_eq!(map.route("claude-creole/z"), None);
 }

@@ -56,7 +56,8 @@ struct GuardedRequest<'a> {
 }
 
 impl<'a> GuardedRequest<'a> {
-    /// Reads a request. Returns `None` if the request cannot be parsed.
+    /// Reads the parts of a request that the guards need. Returns `None` if the request cannot be
+    /// read.
     fn read(mut request: Request<'a>, to: GuardedTarget<'_>, pairing: Pairing) -> Option<Self> {
         let profile = to.profile;
         // Warnings about content that is only inspected are of no use to the client.

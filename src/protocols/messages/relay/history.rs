@@ -1,7 +1,7 @@
 //! Repair of a client's messages, without rewriting correct messages.
 //!
 //! Empty texts and Creole's own thinking are left out, and calls and results are paired by
-//! `history::pairs`. That pass reads only ids, so each block stands there for its raw text. A
+//! `history::pairs`. The pairing reads only ids, so a block holds only its raw JSON text. A
 //! repaired turn that still consists of whole messages of the client is copied; any other turn is
 //! written block by block.
 //!
@@ -23,19 +23,20 @@ use crate::observe::warning::Warnings;
 pub(super) struct SentMessages<'r, 'a> {
     body: &'a str,
     messages: &'r [Message<'a>],
-    /// Flags, one for each message: true if blocks are left out.
+    /// Flags, one for each message: true if blocks of the message are not sent to the upstream.
     shortened: Vec<bool>,
 }
 
-/// Kind of a block that is left out.
+/// Kind of a content block that is not sent to the upstream.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum OmittedBlock {
     EmptyText,
-    /// Thinking with a signature of Creole.
+    /// Thinking block with a signature made by Creole.
     OwnThinking,
 }
 
-/// Returns the kind of a block that is left out, or `None` for any other block.
+/// Returns the kind of a content block that is not sent to the upstream, or `None` for a block that
+/// is sent.
 fn left_out(block: &Block<'_>) -> Option<OmittedBlock> {
     match block {
         Block::Text(text) if text.text.is_empty() => Some(OmittedBlock::EmptyText),
@@ -53,8 +54,8 @@ fn content<'a>(message: &Message<'a>) -> &'a str {
     json::member(message.raw, "content").unwrap_or_default()
 }
 
-/// Returns the blocks of a message that are kept, each with its JSON text. A content that is a
-/// string is one block.
+/// Returns the content blocks of a message that are sent to the upstream, each with its JSON text.
+/// A content that is a string is one block.
 fn kept<'r, 'a>(message: &'r Message<'a>) -> impl Iterator<Item = (&'a str, &'r Block<'a>)> {
     let content = content(message);
     let string = content.starts_with('"').then_some(content);
@@ -63,7 +64,7 @@ fn kept<'r, 'a>(message: &'r Message<'a>) -> impl Iterator<Item = (&'a str, &'r 
 }
 
 impl<'r, 'a> SentMessages<'r, 'a> {
-    /// Finds the blocks that are left out, and warns of them.
+    /// Finds the content blocks of `messages` that are not sent to the upstream, and warns of each.
     pub(super) fn new(body: &'a str, messages: &'r [Message<'a>], warnings: &mut Warnings) -> Self {
         let mut shortened = Vec::with_capacity(messages.len());
         for (at, message) in messages.iter().enumerate() {
@@ -105,7 +106,8 @@ impl<'r, 'a> SentMessages<'r, 'a> {
             let written = self.write_turns(&pairs::repair(turns, warnings), &firsts);
             if written.is_some() {
                 warnings.acted("pairing");
-                // Moving a result before the text that it followed (`Turns`) is not counted there.
+                // A warning may be missing: `pairs` does not count a result that moves before a
+                // text.
                 if warnings.count() == before {
                     warnings.add("tool_result_moved");
                 }
@@ -208,8 +210,8 @@ impl<'r, 'a> SentMessages<'r, 'a> {
         (!is_same).then_some(written)
     }
 
-    /// Returns the indices of the client's messages that consist of exactly these entries, in
-    /// order, or `None` if the entries differ. `firsts` has the offset of each message's first
+    /// Returns the indices of the client's messages that consist of exactly the blocks `entries`,
+    /// in order, or `None` if the blocks differ. `firsts` has the offset of each message's first
     /// block, so that each message is read only once for all turns.
     fn originals(
         &self,
@@ -236,7 +238,8 @@ impl<'r, 'a> SentMessages<'r, 'a> {
         entries.peek().is_none().then_some(found)
     }
 
-    /// Writes a message of the client, without the blocks that are left out.
+    /// Writes a message of the client, without the content blocks for which `left_out` gives a
+    /// kind.
     fn write(&self, at: usize, json: &mut Writer<'_>) {
         let Some(message) = self.messages.get(at) else { return };
         if self.shortened.get(at) != Some(&true) {

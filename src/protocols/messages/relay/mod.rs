@@ -267,7 +267,7 @@ struct Envelope<'a> {
     safeguards: Option<&'a str>,
     /// True if the server keeps the conversation, and the request has only the new messages.
     thread: bool,
-    /// Member of the API that occurs more than once in the body.
+    /// Name of a member of the Messages API that occurs more than once in the request body.
     twice: Option<&'static str>,
 }
 
@@ -345,23 +345,23 @@ impl<'a> Envelope<'a> {
     }
 }
 
-/// Byte range of a body, and the text that replaces the range.
+/// Byte range of a request body, and the text that replaces the range.
 type Edit = (Range<usize>, String);
 
-/// Returns the body with these edits, which may come in any order.
+/// Returns the request body after applying `edits`, which may come in any order.
 fn edited(body: &str, mut edits: Vec<Edit>) -> String {
     edits.sort_by_key(|(range, _)| range.start);
     String::from_utf8(json::replaced(body, &edits)).unwrap_or_default()
 }
 
-/// Returns the byte range of a slice within its text.
+/// Returns the byte range of the slice `part` within `text`.
 fn range(text: &str, part: &str) -> Range<usize> {
     let start = offset(text, part);
     start..start.saturating_add(part.len())
 }
 
-/// Returns the byte offset of a slice within its text; `usize::MAX` if the slice is not a part of
-/// the text.
+/// Returns the byte offset of the slice `part` within `text`; `usize::MAX` if `part` is not a slice
+/// of `text`.
 fn offset(text: &str, part: &str) -> usize {
     json::offset_in(text, part).unwrap_or(usize::MAX)
 }

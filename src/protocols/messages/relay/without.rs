@@ -22,7 +22,8 @@ const OF_CLIENTS: [&str; 3] = ["input", "input_schema", "input_examples"];
 /// Result of rewriting a JSON member: the new value, or `None` to remove the member.
 pub(super) type Rewritten<'b> = Result<Option<Cow<'b, str>>, Error>;
 
-/// Rewriter of a body for one refused part. The body is known to be valid JSON.
+/// Rewriter of a request body, for one part that the upstream refused. The body is known to be
+/// valid JSON.
 pub(crate) struct Without<'r> {
     pub(crate) refused: &'r Refused,
     pub(crate) warnings: &'r mut Warnings,
@@ -55,14 +56,14 @@ pub(super) fn in_content<'b>(
     message: &'b str,
     block: &mut impl FnMut(&'b str) -> Rewritten<'b>,
 ) -> Rewritten<'b> {
-    // A string has no elements, and stays.
+    // A `content` that is a string has no elements, and stays unchanged.
     with_member(message, "content", |content| rewrite_array(content, &mut *block).map(Some))
         .map(Some)
 }
 
 impl Without<'_> {
-    /// Returns the body without the refused part. The body stays unchanged if it lacks the part, or
-    /// if the rest would be refused too.
+    /// Returns the request body without the part that the upstream refused. The body stays
+    /// unchanged if it lacks the part, or if the upstream would refuse the remaining body too.
     ///
     /// # Errors
     /// Strict mode allows no part to be left out.
@@ -77,8 +78,8 @@ impl Without<'_> {
         rewrite_object(body, |key, value| self.member(key, value))
     }
 
-    /// Returns the body in the form that the upstream accepts. Guards and the reading of the answer
-    /// use the client's form, so this rewriting comes after the guards.
+    /// Returns the request body in the form that the upstream accepts. Guards and the reading of
+    /// the answer use the client's form, so this rewriting comes after the guards.
     ///
     /// # Errors
     /// Strict mode allows no part to be left out.
@@ -101,8 +102,9 @@ impl Without<'_> {
         }
     }
 
-    /// Returns a JSON value without the members `left_out`, each with the member that contains it
-    /// if that is a cache mark. `within` is the name of the member that contains the value.
+    /// Returns a JSON value without the members `left_out`, given as pairs of the containing
+    /// member's name (empty for any) and the member's own name. `within` is the name of the member
+    /// that contains `value`.
     fn value_without<'b>(
         &mut self,
         value: &'b str,
@@ -253,8 +255,8 @@ pub(super) fn text<'b>(object: &'b str, name: &str) -> Option<Cow<'b, str>> {
     json::member(object, name).and_then(json::string).map(|text| text.decode())
 }
 
-/// Switches a body between a stream and a whole answer: from a stream if `stream` is true, else to
-/// a stream.
+/// Rewrites a request body to ask for a whole answer instead of a stream if `stream` is true, else
+/// for a stream instead of a whole answer.
 fn other_kind(body: &str, stream: bool) -> Result<Cow<'_, str>, Error> {
     if (json::member(body, "stream") == Some("true")) != stream {
         return Ok(body.into());

@@ -277,8 +277,8 @@ impl RelayedBlock {
         self.start = with(&self.start, &[("content_block", &renamed)]);
     }
 
-    /// Sends the start event and the waiting deltas. `budget`: limit of the work for repairing an
-    /// input.
+    /// Sends the block's start event and the deltas that waited. `budget`: limit of the work for
+    /// repairing an input.
     pub(super) fn open(&mut self, index: u64, out: &mut Events<'_>, budget: &mut ValidationBudget) {
         self.is_open = true;
         out.indexed("content_block_start", &self.start, count(&self.start, "index"), index);
@@ -337,8 +337,8 @@ impl RelayedBlock {
         }
     }
 
-    /// Sends the deltas that were held back, and the stop event. Returns true if the deltas
-    /// contradicted each other.
+    /// Sends the deltas of the block that were held back, and the block's stop event. Returns true
+    /// if the deltas contradicted each other.
     pub(super) fn close(
         &mut self,
         index: u64,
@@ -370,8 +370,9 @@ impl RelayedBlock {
     }
 }
 
-/// Returns the blocks of a `content`; a string counts as one text block. Empty objects are skipped
-/// and the number is limited, because each block becomes events of a hundred bytes.
+/// Returns the content blocks of a message's `content`; a string counts as one text block. Empty
+/// objects are skipped and the number is limited, because each block becomes events of a hundred
+/// bytes.
 pub(super) fn blocks(content: &str) -> Result<Vec<Cow<'_, str>>, Error> {
     if let Some(text) = string(content) {
         let block = format!("{{\"type\":\"text\",\"text\":\"{}\"}}", text.raw());

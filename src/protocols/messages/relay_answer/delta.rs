@@ -10,7 +10,7 @@ pub(super) struct RelayedDelta<'a> {
     pub(super) kind: DeltaKind,
     /// Text of the delta; empty if the delta has no text.
     pub(super) text: Str<'a>,
-    /// Piece of an input that is a JSON value instead of a string.
+    /// Piece of a tool call's input that is a JSON value instead of a string.
     pub(super) json: Option<&'a str>,
     /// True if the delta has a `type` member.
     pub(super) whole: bool,

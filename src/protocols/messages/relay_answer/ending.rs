@@ -42,7 +42,7 @@ pub(super) fn started(data: &str, message: &str, to: &mut ReaderOutput<'_>) -> S
     with(data, &[("type", "\"message_start\""), ("message", &message)])
 }
 
-/// Calls [`with`] for changes whose values are owned strings.
+/// Replaces members of a JSON object with [`with`], for new values that are owned strings.
 fn with_own(object: &str, changes: &[(&'static str, String)]) -> String {
     let changes: Vec<_> = changes.iter().map(|(name, value)| (*name, value.as_str())).collect();
     with(object, &changes)
@@ -83,7 +83,7 @@ pub(super) fn head(message: &str, to: &ReaderOutput<'_>) -> Vec<(&'static str, S
     changes
 }
 
-/// Returns true if the member has the JSON text `value`, ignoring white space.
+/// Returns true if the member `name` of `object` has the JSON text `value`, ignoring white space.
 fn is_value(object: &str, name: &str, value: &str) -> bool {
     let plain =
         |text: &str| text.bytes().filter(|byte| !byte.is_ascii_whitespace()).eq(value.bytes());
@@ -128,7 +128,7 @@ pub(super) fn failure(data: &str, context: &RequestContext) -> Option<Error> {
 
 /// Merges two `message_delta` events. Values of the later event win, except for nulls.
 pub(super) fn merged(earlier: &str, later: &str) -> String {
-    // Servers may add names of their own; only the listed names matter.
+    // Members that a server adds on its own are not merged.
     const NAMES: [&str; 8] = [
         "stop_reason",
         "stop_sequence",

@@ -66,8 +66,8 @@ impl<'a> Events<'a> {
         }
     }
 
-    /// Sends more of an input: the deltas that were held back, if their text is the same, else a
-    /// new delta.
+    /// Sends more of a tool call's input: the deltas `held` if `is_same` says that their text
+    /// equals `text`, else a new delta with `text`.
     pub(super) fn input(&mut self, held: &[String], is_same: bool, text: &str, index: u64) {
         if !is_same {
             return self.text(DeltaKind::Input, text, index);

@@ -122,7 +122,7 @@ impl Fold {
     }
 }
 
-/// Returns the names of the members whose values `counts` accepts.
+/// Returns the names of the members of a JSON object whose values `counts` accepts.
 fn names_of(object: &str, counts: impl Fn(&str) -> bool) -> NameSet<'_> {
     let mut names = NameSet::default();
     for (key, value) in members(object) {
@@ -174,7 +174,8 @@ impl Folded {
         }
     }
 
-    /// Adds `more` to the text of a member, or replaces the text if `replaces` is true.
+    /// Adds `more` to the text of the block's member `key`, or replaces the text if `replaces` is
+    /// true.
     fn say(&mut self, key: &str, more: Str<'_>, replaces: bool) {
         if let Some((_, before)) = self.said.iter_mut().find(|(name, _)| name == key)
             && before.starts_with('"')

@@ -3,22 +3,22 @@
 use crate::json::{self, Reader, Str, ValueKind, Writer};
 pub(super) use crate::json::{elements, members, quoted, string};
 
-/// Returns the value of member `name`; `None` if the member is absent or null.
+/// Returns the value of the member `name` of a JSON object; `None` if the member is absent or null.
 pub(super) fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
     json::member(object, name).filter(|value| *value != "null")
 }
 
-/// Returns true if the member `name` exists, even if its value is null.
+/// Returns true if a JSON object has the member `name`, even if the member's value is null.
 pub(super) fn has(object: &str, name: &str) -> bool {
     json::member(object, name).is_some()
 }
 
-/// Returns the value of member `name`, if the value is a string.
+/// Returns the value of the member `name` of a JSON object, if the value is a string.
 pub(super) fn text<'a>(object: &'a str, name: &str) -> Option<Str<'a>> {
     member(object, name).and_then(string)
 }
 
-/// Returns the value of member `name` as a whole number.
+/// Returns the value of the member `name` of a JSON object as a whole number.
 pub(super) fn count(object: &str, name: &str) -> Option<u64> {
     member(object, name)?.parse().ok()
 }
@@ -28,7 +28,7 @@ pub(super) fn kind(value: &str) -> Option<ValueKind> {
     Reader::of(value).kind().ok()
 }
 
-/// Returns the object with new values for some members, in their old positions; new members are
+/// Returns a JSON object with new values for some members, in their old positions; new members are
 /// added at the end. A value that is not an object counts as empty.
 pub(super) fn with(object: &str, changes: &[(&'static str, &str)]) -> String {
     let mut out = Vec::with_capacity(object.len().saturating_add(64));

@@ -175,8 +175,8 @@ fn is_error(object: &str) -> bool {
     member(object, "error").is_some_and(says_something)
 }
 
-/// Returns true if an object has choices. Empty lists and `null` do not count, because some
-/// gateways add these members to every answer.
+/// Returns true if an answer object has a non-empty list `choices`. An empty list or `null` does
+/// not count, because some gateways add such a member to every answer.
 fn has_choices(object: &str) -> bool {
     member(object, "choices")
         .is_some_and(|choices| !choices.starts_with('"') && choices.contains('{'))

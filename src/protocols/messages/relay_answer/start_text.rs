@@ -30,8 +30,8 @@ impl StartText {
         &self.start
     }
 
-    /// Handles a delta. Returns the escaped text to send instead, or `None` if the delta itself is
-    /// sent.
+    /// Handles a delta of the block's text. Returns the escaped text to send instead of the delta,
+    /// or `None` if the delta itself is sent.
     pub(super) fn receive(&mut self, text: Str<'_>) -> Option<String> {
         let Some(repeated) = self.echo else { return self.whole_letters(text.raw()) };
         let decoded: Cow<'_, str> = text.decode();

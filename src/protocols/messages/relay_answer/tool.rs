@@ -96,7 +96,8 @@ impl RelayedInput {
         out.input(&held, is_same, sent, index);
     }
 
-    /// Sends the deltas that were held back. Returns true if the deltas contradicted each other.
+    /// Sends the deltas of the input that were held back. Returns true if the deltas contradicted
+    /// each other.
     pub(super) fn finish(
         &mut self,
         has_delta: bool,

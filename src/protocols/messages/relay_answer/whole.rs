@@ -15,9 +15,9 @@ use crate::text::names::NameSet;
 /// Members of a message that a stream sends only at its end.
 const ENDING: [&str; 4] = ["stop_reason", "stop_sequence", "stop_details", "container"];
 
-/// Member of a whole message that a stream has in the `delta` of `message_delta`. `BESIDE_DELTA` is
-/// next to `delta`.
+/// Member of a whole message that a stream sends inside the `delta` of `message_delta`.
 const IN_DELTA: &str = "safeguard_results";
+/// Member of a whole message that a stream sends in `message_delta`, next to the `delta`.
 const BESIDE_DELTA: &str = "context_management";
 
 /// Writes an upstream's whole message for the client, as a message or as a stream.

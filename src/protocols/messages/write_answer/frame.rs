@@ -85,8 +85,8 @@ fn write_usage(stop: &Stop<'_>, json: &mut Writer<'_>) {
     json.end_object();
 }
 
-/// Writes the number of tokens written to a cache, by cache duration. Other upstreams do not report
-/// the duration, and five minutes are the default.
+/// Writes the number of tokens written to a cache, by cache duration. Upstreams other than
+/// Anthropic do not report the duration, and five minutes are the default.
 fn write_creation(tokens: u64, json: &mut Writer<'_>) {
     json.key("cache_creation");
     if tokens == 0 {

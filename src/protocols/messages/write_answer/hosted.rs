@@ -9,7 +9,7 @@ use crate::json::{Writer, written};
 use crate::model::hosted::{HostedCall, McpCall};
 use crate::model::search::{Citation, HostedSearch};
 
-/// Writes the block of a call that the upstream ran, with this input.
+/// Writes the block of a call that the upstream ran, with the input `input`.
 pub(super) fn write_call(call: &HostedCall, input: &str, out: &mut Vec<u8>) {
     let mut json = Writer::new(out);
     match call {

@@ -47,8 +47,8 @@ impl ResponsesMachine {
         }
     }
 
-    /// Stores the ids and names of an item, and passes them to the item's tool call if the item is
-    /// a call.
+    /// Stores the ids and names of an output item, and passes them to the item's tool call if the
+    /// item is a call.
     fn take_names(&mut self, slot: usize, item: &Item<'_>, to: &mut ReaderOutput<'_>) {
         let names = ItemNames::of(item);
         let ItemNames { id, call_id, tool: name, .. } = &names;
@@ -69,7 +69,8 @@ impl ResponsesMachine {
         }
     }
 
-    /// Returns the slot `found`, or opens a new slot for an item that begins.
+    /// Returns the position `found` of an output item, or begins a new output item if `found` is
+    /// `None`.
     pub(super) fn slot_of(
         &mut self,
         found: Option<usize>,
@@ -85,7 +86,8 @@ impl ResponsesMachine {
         Ok(slot)
     }
 
-    /// Begins an item. For a call, a new call is added to the answer's content.
+    /// Begins an output item. If the item is a tool call, a new call is added to the answer's
+    /// content.
     fn begin_item(&mut self, slot: usize, to: &mut ReaderOutput<'_>) -> Result<(), Error> {
         let Some(kind) = self.slots().get(slot).map(Slot::kind) else { return Ok(()) };
         if !matches!(kind, ItemKind::Function | ItemKind::Custom) {
@@ -103,7 +105,7 @@ impl ResponsesMachine {
         Ok(())
     }
 
-    /// Appends a piece of text to the input of a call.
+    /// Appends a piece of text to the input of a tool call.
     pub(super) fn take_input(
         &mut self,
         slot: usize,
@@ -116,7 +118,7 @@ impl ResponsesMachine {
         Ok(())
     }
 
-    /// Handles the whole input of a call, sent as text.
+    /// Handles the whole input of a tool call, sent as text.
     pub(super) fn complete_input(
         &mut self,
         place: TextPlace,
@@ -130,7 +132,7 @@ impl ResponsesMachine {
         Ok(())
     }
 
-    /// Handles the whole input of a call, sent as a JSON object instead of a text.
+    /// Handles the whole input of a tool call, sent as a JSON object instead of a text.
     pub(super) fn complete_json(
         &mut self,
         place: TextPlace,
@@ -188,7 +190,7 @@ impl ResponsesMachine {
         self.complete_slot(slot, item, to)
     }
 
-    /// Completes the item in this slot with the whole item that was received.
+    /// Completes the output item at the position `slot` with the complete item that was received.
     fn complete_slot(
         &mut self,
         slot: usize,
@@ -229,7 +231,7 @@ impl ResponsesMachine {
         let first = raw.next().filter(|_| raw.next().is_some());
         let is_joined = first.is_some_and(|first| self.slots().has_joined(slot, first));
         if is_joined {
-            // No event distinguished the parts, so their joined text is completed.
+            // No event distinguished the parts of the message, so their joined text is completed.
             let joined: String = texts().filter_map(|(_, it)| it.text).map(|it| it.raw()).collect();
             if let Some(joined) = Str::inside(&joined) {
                 self.complete(TextPlace { slot, of: Of::Text, part: 0 }, joined, to)?;
@@ -366,7 +368,7 @@ impl ResponsesMachine {
     }
 }
 
-/// Returns true if an item is not translated to a content block.
+/// Returns true if an output item is not translated to a content block.
 fn is_left_out(item: &Item<'_>, to: &ReaderOutput<'_>) -> bool {
     match item.kind {
         ItemKind::Mcp => !to.context.calls_mcp,

@@ -28,9 +28,9 @@ pub(super) const UNTOLD: &str = "{}";
 pub(super) struct ResponsesMachine {
     content: Content,
     slots: Slots,
-    /// Slot of the item whose text was received last.
+    /// Position in `slots` of the output item whose text was received last.
     text_slot: Option<usize>,
-    /// Slot of the reasoning item that is open.
+    /// Position in `slots` of the reasoning item that is open.
     thought_slot: Option<usize>,
     /// Error that was received. The error is kept until a final event gives more details, or the
     /// stream ends.
@@ -38,7 +38,8 @@ pub(super) struct ResponsesMachine {
     others: Others,
     /// Number of MCP tool calls that the upstream made itself.
     mcp_calls: u32,
-    /// Slot and part of the last text that can get citations.
+    /// Last text that can get citations: position of the output item in `slots`, and number of the
+    /// part.
     cited: Option<(usize, u64)>,
 }
 
@@ -194,8 +195,8 @@ impl ResponsesMachine {
         number
     }
 
-    /// Returns true if citations can be added to this text. Only the last cited text is kept in
-    /// memory.
+    /// Returns true if citations can be added to the text at `place`. Only the last cited text is
+    /// kept in memory.
     pub(super) fn may_cite(&self, place: TextPlace) -> bool {
         self.cited == Some((place.slot, place.part))
     }
@@ -236,7 +237,7 @@ impl ResponsesMachine {
         Ok(TextPlace { slot, of, part })
     }
 
-    /// Returns true if no part of a text has been received.
+    /// Returns true if no piece of the text at `place` has been received.
     fn is_new(&mut self, place: TextPlace) -> bool {
         let Some(part) = part_kind(place.of) else { return false };
         let said = self.slots.said(place.slot, (part, place.part));
@@ -268,8 +269,8 @@ impl ResponsesMachine {
         self.take_more(place, text, to)
     }
 
-    /// Handles a delta of an item that has already ended. The delta is a repetition, or a gateway
-    /// reported the end of the item too early.
+    /// Handles a delta of an output item that has already ended. The delta is a repetition, or a
+    /// gateway reported the end of the item too early.
     fn take_late(
         &mut self,
         place: TextPlace,
@@ -345,7 +346,8 @@ impl ResponsesMachine {
         }
     }
 
-    /// Makes an item the current source of text. Ends open reasoning and the text of another item.
+    /// Makes an output item the current source of the answer's text. Ends open reasoning and the
+    /// text of another item.
     #[inline]
     fn enter_text(
         &mut self,
@@ -370,7 +372,8 @@ impl ResponsesMachine {
         Ok(())
     }
 
-    /// Makes an item the current source of reasoning. Ends the reasoning of another item.
+    /// Makes an output item the current source of reasoning. Ends the reasoning of another output
+    /// item.
     pub(super) fn enter_thought(&mut self, slot: usize, to: &mut ReaderOutput<'_>) {
         if self.thought_slot != Some(slot) {
             self.close_thought(to);
@@ -378,7 +381,7 @@ impl ResponsesMachine {
         }
     }
 
-    /// Returns true if the reasoning of this item is open.
+    /// Returns true if the output item at the position `slot` is the open reasoning item.
     pub(super) fn is_open_thought(&self, slot: usize) -> bool {
         self.thought_slot == Some(slot)
     }

@@ -45,7 +45,7 @@ impl ResponsesMachine {
     }
 }
 
-/// Returns the input of a call as a JSON object, because clients can only read objects.
+/// Returns the input of an MCP tool call as a JSON object, because clients can only read objects.
 fn input_of(item: &Item<'_>) -> String {
     let text = match item.arguments {
         ItemArguments::None => return "{}".to_owned(),

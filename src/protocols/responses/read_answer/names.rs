@@ -23,7 +23,7 @@ impl<'a> EventNames<'a> {
     }
 }
 
-/// Ids and names in an item, unescaped.
+/// Ids and names in an output item, without JSON escapes.
 #[derive(Debug)]
 pub(super) struct ItemNames {
     pub(super) id: Option<String>,
@@ -33,7 +33,7 @@ pub(super) struct ItemNames {
 }
 
 impl ItemNames {
-    /// Reads the ids and names of an item.
+    /// Reads the ids and names of an output item.
     pub(super) fn of(item: &Item<'_>) -> Self {
         let owned = |text: Option<Str<'_>>| text.map(|text| text.decode().into_owned());
         let input = match item.arguments {

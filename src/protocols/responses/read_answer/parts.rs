@@ -43,17 +43,18 @@ impl<'a> Coming<'a> {
 }
 
 impl OpenParts {
-    /// Returns the number of the part that began with this index.
+    /// Returns the number of the part that began in an event with the part index `index`.
     pub(super) fn get(&self, kind: PartKind, index: u64) -> Option<u64> {
         self.numbers.get(&(kind, index)).copied()
     }
 
-    /// Returns the number of parts of a kind.
+    /// Returns the number of parts of the kind `kind` that have begun.
     pub(super) fn count(&self, kind: PartKind) -> u64 {
         self.counts.get(kind as usize).copied().unwrap_or(0)
     }
 
-    /// Begins the next part of a kind, under this index, and returns the number of the part.
+    /// Begins the next part of the kind `kind`, under the part index `index`, and returns the
+    /// number of the part.
     pub(super) fn begin(&mut self, kind: PartKind, index: u64) -> u64 {
         let number = self.count(kind);
         self.numbers.insert((kind, index), number);

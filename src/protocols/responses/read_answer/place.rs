@@ -12,7 +12,7 @@ pub(super) struct TextPlace {
     pub(super) part: u64,
 }
 
-/// Returns the kind of text in a part of this kind.
+/// Returns the kind of text that a part of the kind `kind` contains.
 pub(super) fn of_part(kind: PartKind) -> Of {
     match kind {
         PartKind::Text => Of::Text,

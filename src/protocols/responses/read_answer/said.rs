@@ -71,13 +71,14 @@ pub(super) struct ItemTexts {
 }
 
 impl ItemTexts {
-    /// Returns the record of a text, or `None` if no part of the text was received.
+    /// Returns the record of the text of a part, or `None` if nothing of the text was received.
     pub(super) fn get(&self, part: (PartKind, u64)) -> Option<&ReceivedText> {
         let first = self.first.iter().find(|(known, _)| *known == part);
         first.map(|(_, said)| said).or_else(|| self.others.get(&part))
     }
 
-    /// Returns the record of a text. Creates the record and calls `begins` if the text is new.
+    /// Returns the record of the text of a part. Creates the record and calls `begins` if the part
+    /// is new.
     #[inline]
     pub(super) fn enter(
         &mut self,
@@ -174,7 +175,7 @@ impl ReceivedText {
         }
     }
 
-    /// Replaces the record with that of a whole text.
+    /// Replaces the record with a record of the whole text `full`.
     pub(super) fn replace(&mut self, full: &str) {
         *self = Self { is_complete: true, ..Self::default() };
         self.add(full);

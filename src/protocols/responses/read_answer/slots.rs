@@ -34,7 +34,7 @@ pub(super) struct Slot {
     is_closed: bool,
     texts: ItemTexts,
     parts: OpenParts,
-    /// True if content was received that is translated to a block.
+    /// True if content of the item was received that is translated to a content block.
     has_content: bool,
     /// Name of the tool that the item calls.
     tool: Option<String>,
@@ -106,7 +106,7 @@ impl Slot {
         self.call = Some(position);
     }
 
-    /// Closes the item, because the complete item was received.
+    /// Closes the output item, because the complete item was received.
     pub(super) fn close(&mut self, item: &Item<'_>) {
         self.is_cut_off |= item.is_incomplete;
         self.has_content |= item.says_something();
@@ -123,7 +123,8 @@ impl Slot {
         self.annotations = self.annotations.saturating_add(1);
     }
 
-    /// Returns true if the text received so far is the beginning of `full`, or all of `full`.
+    /// Returns true if a text or the call's input received so far is the beginning of `full`, or
+    /// all of `full`; also true without content.
     fn begins(&self, full: &str) -> bool {
         match self.call {
             Some(_) => self.input.begins(full),
@@ -160,7 +161,7 @@ pub(super) struct Slots {
 #[derive(Debug, Default)]
 struct OfKind {
     all: Vec<usize>,
-    /// Open items, the latest last. Closed items are removed only when they are last.
+    /// Positions of open items, the latest last. Closed items are removed only when they are last.
     open: Vec<usize>,
     by_id: Names<'static, usize>,
     by_call_id: Names<'static, usize>,
@@ -176,18 +177,18 @@ impl Slots {
         self.list.get_mut(slot)
     }
 
-    /// Returns the upstream's id of an item.
+    /// Returns the upstream's id of the output item at the position `slot`.
     pub(super) fn id(&self, slot: usize) -> Option<&str> {
         self.list.get(slot)?.id.as_deref()
     }
 
-    /// Returns an iterator over all items.
+    /// Returns an iterator over all output items of the answer.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Slot> {
         self.list.iter()
     }
 
-    /// Returns the number of bytes counted for the items: ids, and a fixed amount for each item and
-    /// text.
+    /// Returns the number of bytes counted for the output items: ids, and a fixed amount for each
+    /// item and text.
     pub(super) fn held_bytes(&self) -> usize {
         self.held_bytes
     }
@@ -196,8 +197,8 @@ impl Slots {
         self.kinds.get(kind as usize)
     }
 
-    /// Finds the item that an event with a text or a source belongs to. `coming`: the event's
-    /// portion of the text. An event with a whole text may belong to a closed item.
+    /// Finds the output item that an event with a text or a source belongs to. `coming`: the
+    /// event's portion of the text. An event with a whole text may belong to a closed item.
     pub(super) fn find(
         &mut self,
         kind: ItemKind,
@@ -237,8 +238,8 @@ impl Slots {
         (!is_elsewhere).then_some(last)
     }
 
-    /// Finds the open item that an event for a beginning item repeats. Returns `None` if another
-    /// item begins.
+    /// Finds the open output item that an event for a beginning item repeats. Returns `None` if
+    /// another item begins.
     pub(super) fn find_open(&self, kind: ItemKind, named: EventNames<'_>) -> Option<usize> {
         let of_kind = self.of(kind)?;
         let found = match (named.id, named.call_id) {
@@ -252,7 +253,8 @@ impl Slots {
         })
     }
 
-    /// Finds the item that an event completes. Returns `None` if no event of the item was received.
+    /// Finds the output item that an event completes. Returns `None` if no event of the item was
+    /// received.
     pub(super) fn find_done(&mut self, kind: ItemKind, named: EventNames<'_>) -> Option<usize> {
         let of_kind = self.of(kind)?;
         let by_call_id = named.call_id.and_then(|id| of_kind.by_call_id.get(id).copied());
@@ -268,8 +270,9 @@ impl Slots {
         found.filter(|slot| !self.is_another(*slot, named))
     }
 
-    /// Finds the item that an item of the final response repeats: by ids, or as the next item of
-    /// the same kind. `before`: number of earlier items of the same kind in the final response.
+    /// Finds the output item that an item of the final response repeats: by ids, or as the next
+    /// item of the same kind. `before`: number of earlier items of the same kind in the final
+    /// response.
     pub(super) fn find_in_answer(
         &self,
         kind: ItemKind,
@@ -293,8 +296,9 @@ impl Slots {
         self.by_names(by_id, by_call_id, named).or_else(|| by_place().filter(is_meant))
     }
 
-    /// Selects the item that is completed from the items with the same id or call id. vLLM sends
-    /// another `call_id` at the end of a call; other servers send the same `id` for all calls.
+    /// Selects the output item that an event completes, from the items with the same id or call id.
+    /// vLLM sends another `call_id` at the end of a call; other servers send the same `id` for all
+    /// calls.
     fn by_names(
         &self,
         by_id: Option<usize>,
@@ -311,20 +315,20 @@ impl Slots {
         by_both.or(by_call_id).or(by_id)
     }
 
-    /// Returns true if an item calls this tool with this input, compared with the input received so
-    /// far.
+    /// Returns true if the item at the position `slot` calls the tool that `named` gives, with the
+    /// same input as far as the input was received.
     fn is_same_call(&self, slot: usize, named: EventNames<'_>) -> bool {
         let Some((slot, (tool, input))) = self.list.get(slot).zip(named.call) else { return false };
         slot.tool.as_deref() == Some(tool) && slot.input.begins(input)
     }
 
-    /// Returns true if the item in this slot has another `call_id` than `named`.
+    /// Returns true if the item at the position `slot` has another `call_id` than `named`.
     fn is_another(&self, slot: usize, named: EventNames<'_>) -> bool {
         let known = self.list.get(slot).and_then(|slot| slot.call_id.as_deref());
         named.call_id.is_some() && known.is_some() && named.call_id != known
     }
 
-    /// Adds an item to the list, and returns the position of the item.
+    /// Adds an output item to the answer's list of items, and returns the position of the item.
     ///
     /// # Errors
     /// Fails if the answer has too many items.
@@ -362,7 +366,7 @@ impl Slots {
         Ok(slot)
     }
 
-    /// Stores the id and call id of an item, for later searches.
+    /// Stores the id and call id of an output item, for later searches.
     pub(super) fn name(&mut self, slot: usize, named: EventNames<'_>) {
         let Some(known) = self.list.get_mut(slot) else { return };
         let Some(of_kind) = self.kinds.get_mut(known.kind as usize) else { return };
@@ -382,8 +386,8 @@ impl Slots {
         }
     }
 
-    /// Returns the number of the part that an event with this index belongs to. Begins a new part
-    /// if the event fits no existing part.
+    /// Returns the number of the part that an event with the part index `index` belongs to. Begins
+    /// a new part if the event fits no existing part.
     pub(super) fn part(
         &mut self,
         slot: usize,
@@ -412,8 +416,8 @@ impl Slots {
         slot.parts.begin(kind, index)
     }
 
-    /// Returns true if several texts of an item were received joined as one part, longer than the
-    /// text `first`.
+    /// Returns true if several texts of an output item were received joined as one part, longer
+    /// than the text `first`.
     pub(super) fn has_joined(&self, slot: usize, first: Str<'_>) -> bool {
         let Some(slot) = self.list.get(slot) else { return false };
         let said = slot.texts.get((PartKind::Text, 0));
@@ -421,7 +425,7 @@ impl Slots {
             && said.is_some_and(|said| said.bytes() > first.decode().len())
     }
 
-    /// Returns the record of a text of an item, and counts the text's part.
+    /// Returns the record of a text of an output item, and counts the text's part.
     pub(super) fn said(&mut self, slot: usize, part: (PartKind, u64)) -> Option<&mut ReceivedText> {
         let held_bytes = &mut self.held_bytes;
         let slot = self.list.get_mut(slot)?;

@@ -15,17 +15,19 @@ pub(super) struct OpenReasoning {
     kind: Option<ThoughtKind>,
     /// Number of the part whose text was sent to the client last.
     last: Option<u64>,
-    /// Reasoning texts, JSON-escaped. They are needed for servers that never send the complete
+    /// Reasoning texts, JSON-escaped. The texts are needed for servers that never send the complete
     /// item.
     texts: Vec<(ThoughtKind, u64, String)>,
     kept_bytes: usize,
-    /// JSON of the complete item, exactly as received.
+    /// JSON of the complete reasoning item, exactly as received.
     item: Option<String>,
-    /// Value of `encrypted_content`, JSON-escaped, if the item had the member at its beginning.
+    /// Value of `encrypted_content`, JSON-escaped, if the reasoning item had the member at its
+    /// beginning.
     encrypted: Option<String>,
     /// True if the item's thinking block has ended.
     is_over: bool,
-    /// True if the item for the next request has the encrypted reasoning.
+    /// True if the reasoning item that is sent back in the next request has the encrypted
+    /// reasoning.
     is_carried: bool,
 }
 
@@ -65,19 +67,19 @@ impl OpenReasoning {
         texts.saturating_add(length(&self.item)).saturating_add(length(&self.encrypted))
     }
 
-    /// Stores the encrypted reasoning of an item that begins. Some servers send the encrypted
-    /// reasoning only then.
+    /// Stores the encrypted reasoning of a reasoning item that begins. Some servers send the
+    /// encrypted reasoning only at the item's beginning.
     pub(super) fn keep_encrypted(&mut self, encrypted: Str<'_>) {
         self.encrypted = Some(encrypted.raw().to_owned());
     }
 
-    /// Returns true if the item had encrypted reasoning at its beginning.
+    /// Returns true if the reasoning item had encrypted reasoning at its beginning.
     pub(super) fn has_encrypted(&self) -> bool {
         self.encrypted.is_some()
     }
 
-    /// Stores the completed item. If the item has no encrypted reasoning, that from the item's
-    /// beginning is added.
+    /// Stores the completed reasoning item. If that item has no encrypted reasoning, the encrypted
+    /// reasoning received at the item's beginning is added.
     pub(super) fn keep_item(&mut self, item: &Item<'_>) {
         let encrypted = self.encrypted.as_deref().filter(|_| item.encrypted.is_none());
         self.is_carried = encrypted.is_some() || item.encrypted.is_some();
@@ -99,13 +101,15 @@ impl OpenReasoning {
         self.is_over
     }
 
-    /// Returns true if the item for the next request has the encrypted reasoning.
+    /// Returns true if the reasoning item that is sent back in the next request has the encrypted
+    /// reasoning.
     pub(super) fn is_carried(&self) -> bool {
         self.is_carried
     }
 
-    /// Ends the item's thinking block. Returns the item for the next request, as received or
-    /// composed of the texts, and whether the texts were too long to be kept.
+    /// Ends the thinking block of the reasoning item. Returns the reasoning item for the next
+    /// request, as received or composed of the texts, and true if the texts were too long to be
+    /// kept.
     pub(super) fn end(&mut self, id: Option<&str>) -> (Option<String>, bool) {
         self.is_over = true;
         if let Some(item) = self.item.take() {
@@ -118,7 +122,8 @@ impl OpenReasoning {
         (compose(id, &texts, encrypted.as_deref().and_then(Str::inside)), is_too_long)
     }
 
-    /// Records that the encrypted reasoning is sent back after all, by the next block with an item.
+    /// Records that the encrypted reasoning is sent back after all, by the next thinking block with
+    /// a reasoning item.
     pub(super) fn set_carried(&mut self) {
         self.is_carried = true;
     }

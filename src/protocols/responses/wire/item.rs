@@ -53,7 +53,7 @@ pub(crate) enum ItemKind {
     WebSearch,
     /// MCP tool call that the upstream ran itself.
     Mcp,
-    /// Item of any other type.
+    /// Output item of any other type.
     Other,
 }
 
@@ -170,7 +170,7 @@ pub(crate) fn write_with(
 }
 
 impl ItemKind {
-    /// Returns the kind of an item with this `type`.
+    /// Returns the kind of an output item whose `type` is `name`.
     fn of(name: &str) -> Self {
         match name {
             "message" => Self::Message,

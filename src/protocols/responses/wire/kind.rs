@@ -111,7 +111,7 @@ const OF_SERVER_TOOLS: [&str; 9] = [
 ];
 
 impl EventKind {
-    /// Returns the kind of an event with this `type`.
+    /// Returns the kind of an event whose `type` is `name`.
     pub(crate) fn of(name: &str) -> Self {
         if let Some((_, kind)) = KINDS.iter().find(|(known, _)| *known == name) {
             return *kind;

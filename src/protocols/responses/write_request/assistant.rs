@@ -30,8 +30,8 @@ impl<'a> InputWriter<'_, 'a> {
                 Block::Thinking { .. } | Block::Note => {}
                 Block::ToolUse(call) => self.call(call, json)?,
                 block => {
-                    // What the server's own tools did is told in one message, and each text of the
-                    // model in one.
+                    // Consecutive actions of the server's own tools are described in one message; a
+                    // text of the model gets a message of its own.
                     let told = match block {
                         Block::Text(_) => 0,
                         _ => rest.iter().take_while(|next| is_told(next)).count(),
@@ -74,7 +74,7 @@ impl<'a> InputWriter<'_, 'a> {
             }
         }
         if json.out().len() == from {
-            // It says nothing. The reasoning is left to what follows.
+            // The message is empty and is not sent. The reasoning is written before the next item.
             json.out().truncate(start);
             self.reasoning_bytes = reasoning_bytes;
             return Ok(());

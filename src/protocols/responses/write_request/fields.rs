@@ -27,7 +27,8 @@ pub(super) struct FieldSources<'f, 'a> {
 }
 
 impl FieldSources<'_, '_> {
-    /// Writes the fields. Stores in `context` the output limit that was sent.
+    /// Writes the request fields other than the conversation and the tools. Stores in `context` the
+    /// output limit that was sent.
     pub(super) fn write(
         &self,
         context: &mut RequestContext,

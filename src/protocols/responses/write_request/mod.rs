@@ -60,7 +60,7 @@ fn write(decided: Decided<'_>, warnings: &mut Warnings) -> Result<Translated, Er
     writer.breakpoints.mark_end(request.cached, &mut turns);
     let reasoning_bytes = writer.write(turns, json.key("input"))?;
     json.end_object();
-    // What is sent beside what the estimate looked at.
+    // Tokens of the reasoning and the JSON schema, which the estimate does not include.
     let more = tokens_of(reasoning_bytes).saturating_add(tokens::tokens_of(schema_bytes as u64));
     context.input_tokens = context.input_tokens.saturating_add(more);
     Ok(Translated::written(&request, upstream, out, context))

@@ -26,7 +26,8 @@ fn attachment(
         }
         Block::Document(document) => {
             words.check_document(document)?;
-            // A file part has no place for it.
+            // A file part has no member for the document's context, so the context becomes a text
+            // part.
             if let Some(context) = document.context.filter(|context| !context.is_blank()) {
                 words.begin_text(json);
                 push(json.out(), context);

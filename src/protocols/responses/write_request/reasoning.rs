@@ -68,8 +68,8 @@ pub(super) fn write_item(item: &str, is_stored: bool, json: &mut Writer<'_>) {
     }
 }
 
-/// Returns true if an item has reasoning that the model can read: encrypted, or the full text. A
-/// summary does not count.
+/// Returns true if a reasoning item has reasoning that the model can read: encrypted, or the full
+/// text. A summary does not count.
 fn brings_reasoning(item: &str) -> bool {
     let is_filled = |value: &str| {
         let is_empty_list = value.starts_with('[') && json::elements(value).next().is_none();
@@ -80,7 +80,7 @@ fn brings_reasoning(item: &str) -> bool {
         .any(|name| json::member(item, name).is_some_and(is_filled))
 }
 
-/// Returns true if upstreams accept this `id`. `id` is the raw JSON with quotes.
+/// Returns true if upstreams accept the `id` of a reasoning item. `id` is the raw JSON with quotes.
 fn is_taken(id: &str) -> bool {
     let name = id.strip_prefix('"').and_then(|id| id.strip_suffix('"')).unwrap_or_default();
     let is_safe = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');

@@ -172,7 +172,7 @@ pub(super) static ROWS: &[ChangeRow] = &[
     ChangeRow {
         change: Refused::ResponseFormat,
         warning: WarningName::Code("response_format_refused"),
-        // A schema that is sent as text does not force the answer to fit.
+        // A schema that is sent as text does not force the answer to fit the schema.
         drops: "output_config.format",
         narrow: |_, profile, _| profile.response_format = ResponseFormat::None,
         places: "response_format | text.format",

@@ -1,4 +1,4 @@
-//! `wasmtime serve` with the component, and a client that sees when each byte comes.
+//! Process of `wasmtime serve` with the component, and a client that notes when each byte arrives.
 #![allow(unreachable_pub, missing_docs)] // no library: tests alone use it
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -8,10 +8,11 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Longer than anything takes here, even on a busy machine; a test that waits this long has failed.
+/// Timeout longer than any step takes, even on a busy machine; a test that waits this long has
+/// failed.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Waits until `condition` holds.
+/// Waits until `condition` returns true, and panics after a timeout.
 pub fn until(what: &str, condition: impl Fn() -> bool) {
     let since = Instant::now();
     while !condition() {
@@ -29,7 +30,7 @@ fn file_of(variable: &str) -> PathBuf {
     path
 }
 
-/// Stopped when it is dropped.
+/// Running `wasmtime serve`, killed when this value is dropped.
 pub struct Server {
     pub address: SocketAddr,
     child: Child,
@@ -37,7 +38,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// The component with these environment variables.
+    /// Starts the component with these environment variables.
     pub fn start(variables: &[(&str, &str)]) -> Self {
         let (wasmtime, component) = (file_of("CREOLE_WASMTIME"), file_of("CREOLE_WASI_HTTP"));
         let mut command = Command::new(wasmtime);
@@ -66,18 +67,18 @@ impl Server {
         Self { address, child, log }
     }
 
-    /// The log, once it has this text.
+    /// Waits until the server's log contains a text, and returns the log.
     pub fn log_with(&self, text: &str) -> String {
         until(text, || self.log.lock().unwrap().contains(text));
         self.log.lock().unwrap().clone()
     }
 
-    /// The time that the process has computed; `None` where there is no `/proc`.
+    /// Returns the processor time of the server's process; `None` on a system without `/proc`.
     pub fn cpu(&self) -> Option<Duration> {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).ok()?;
         let fields: Vec<&str> = stat.rsplit(')').next()?.split_whitespace().collect();
         let ticks = |at: usize| fields.get(at)?.parse::<u64>().ok();
-        // In hundredths of a second on every Linux.
+        // Linux counts processor time in hundredths of a second.
         Some(Duration::from_millis((ticks(11)? + ticks(12)?) * 10))
     }
 }
@@ -89,14 +90,14 @@ impl Drop for Server {
     }
 }
 
-/// A request of the Messages API.
+/// Returns a request body of the Messages API with this prompt.
 pub fn messages(stream: bool, prompt: &str) -> String {
     format!(
         r#"{{"model":"demo","max_tokens":100,"stream":{stream},"messages":[{{"role":"user","content":"{prompt}"}}]}}"#
     )
 }
 
-/// Sends a request.
+/// Connects to the server and sends a request. Returns the connection, to read the response.
 pub fn connect(server: &Server, method: &str, path: &str, body: &str) -> TcpStream {
     let mut stream = TcpStream::connect(server.address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -110,7 +111,7 @@ pub fn connect(server: &Server, method: &str, path: &str, body: &str) -> TcpStre
             .unwrap();
     }
     write!(stream, "\r\n").unwrap();
-    // A body that is refused may not be read to its end.
+    // A server may not read a refused body to its end, so an error is ignored.
     let _ = stream.write_all(body.as_bytes());
     stream
 }
@@ -119,7 +120,7 @@ pub fn send(server: &Server, method: &str, path: &str, body: &str) -> Got {
     read(connect(server, method, path, body))
 }
 
-/// Sends a body without saying how long it is.
+/// Sends a request with a chunked body, without a `content-length`, and returns the response.
 pub fn send_chunked(server: &Server, path: &str, body: &str) -> Got {
     let mut stream = TcpStream::connect(server.address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -137,7 +138,7 @@ pub fn send_chunked(server: &Server, path: &str, body: &str) -> Got {
     read(stream)
 }
 
-/// Reads until the text has come.
+/// Reads from a connection until a text has arrived.
 pub fn read_until(stream: &mut TcpStream, text: &str) {
     let mut seen = Vec::new();
     let mut piece = [0; 4096];
@@ -148,12 +149,12 @@ pub fn read_until(stream: &mut TcpStream, text: &str) {
     }
 }
 
-/// Reads an answer to its end.
+/// Reads a response to its end.
 pub fn read(mut stream: TcpStream) -> Got {
     let mut raw = Vec::new();
     let mut times = Vec::new();
     let mut piece = [0; 65536];
-    // An error is a connection that was cut.
+    // A read error means that the connection was cut.
     while let Ok(length @ 1..) = stream.read(&mut piece) {
         raw.extend_from_slice(&piece[..length]);
         times.push((raw.len(), Instant::now()));
@@ -190,16 +191,16 @@ pub fn read(mut stream: TcpStream) -> Got {
     }
 }
 
-/// An answer.
+/// Response that the client got.
 #[derive(Debug)]
 pub struct Got {
     pub status: u16,
     headers: Vec<(String, String)>,
     pub body: String,
-    /// It ended as HTTP says it should.
+    /// True if the body of the response ended as HTTP requires.
     pub complete: bool,
     raw: String,
-    /// How many bytes had come when.
+    /// Numbers of bytes received, each with the time at which so many bytes had arrived.
     times: Vec<(usize, Instant)>,
 }
 
@@ -213,7 +214,7 @@ impl Got {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
-    /// When a text had come.
+    /// Returns the time at which a text in the response had arrived.
     pub fn came(&self, text: &str) -> Instant {
         let end = self.raw.find(text).unwrap_or_else(|| panic!("no {text}: {self:?}")) + text.len();
         self.times.iter().find(|(bytes, _)| *bytes >= end).unwrap().1
