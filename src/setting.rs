@@ -21,7 +21,7 @@ pub(crate) trait Setting: Sized {
     /// document can name write nothing.
     fn write(&self, _json: &mut Writer<'_>) {}
 
-    /// Returns the value as a number, for its [`Bounds`].
+    /// Returns the value as a number, which [`Bounds`] can limit; `None` if it is no number.
     fn number(&self) -> Option<u64> {
         None
     }

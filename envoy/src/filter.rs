@@ -419,8 +419,8 @@ impl Filter {
     }
 }
 
-/// Function on a stream; its second argument is a function that reserves memory for all that the
-/// stream holds.
+/// Handler of an event on a stream. Its second argument is a function that reserves memory for all
+/// that the stream holds, and returns false if there is not enough memory.
 type Call<'a> = &'a mut dyn FnMut(&mut Stream, &mut dyn FnMut(usize) -> bool) -> Decision;
 
 impl Entry {

@@ -47,8 +47,8 @@ pub(super) struct Round {
     config: Arc<Config>,
     protocol: Protocol,
     ids: Ids,
-    /// True if the client's message begins with the upstream's first choice, even if the choice is
-    /// empty.
+    /// True if the message to the client begins as soon as the upstream's first choice arrives,
+    /// even if that choice has no content.
     begins_early: bool,
     progress: RoundProgress,
 }

@@ -147,9 +147,9 @@ impl Sample<'_> {
 pub enum ModelEntry<'a> {
     /// No entry, because there is no model map: every model name passes through.
     NoMap,
-    /// Entry for a model name, or for a prefix such as `claude-*`.
+    /// Entry of the model map for a model name, or for a prefix such as `claude-*`.
     Entry(Cow<'a, str>),
-    /// The catch-all entry `*`, or no matching entry.
+    /// Catch-all entry `*` of the model map, or no entry that matches the model name.
     Other,
 }
 

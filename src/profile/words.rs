@@ -317,11 +317,11 @@ word_enum! {
     }
     /// Values of the flag [`super::Profile::tool_output_parts`].
     ToolOutputParts {
-        /// Images and files beside text.
+        /// Tool results can contain text, images and files.
         All = "all",
-        /// Images beside text.
+        /// Tool results can contain text and images.
         Images = "images",
-        /// Text only: results are strings.
+        /// Tool results are strings.
         Text = "text",
     }
     /// Values of the flag [`super::Profile::system_field`].
@@ -396,9 +396,9 @@ word_enum! {
     }
     /// Values of the flag [`super::Profile::response_model`].
     ResponseModel {
-        /// The name in the client's request.
+        /// The answer has the model name of the client's request.
         Request = "request",
-        /// The name that the upstream reports.
+        /// The answer has the model name that the upstream reports.
         Upstream = "upstream",
     }
 }

@@ -20,8 +20,8 @@ pub(super) enum Loss {
     /// Loss of nothing visible to the client: only the form of texts and ids changes, or data that
     /// only the upstream's operator sees.
     Nothing,
-    /// Loss of words: reasoning, or a schema that is sent to the model as text instead of being
-    /// enforced by the server.
+    /// Loss of reasoning, or of the server's enforcement of a schema, which is sent to the model as
+    /// text instead.
     Words,
     /// Loss of an ability: an image, a document, or a forced tool call.
     Ability,

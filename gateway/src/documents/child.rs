@@ -77,7 +77,7 @@ pub(crate) fn run(options: &ReadDocument) -> ExitCode {
 fn ends_with_gateway() -> bool {
     use rustix::process::{Signal, getppid, set_parent_process_death_signal};
     let gateway = getppid();
-    // On a system without this signal, the limit of processor time still holds.
+    // A system that cannot kill this process when the gateway ends still limits its processor time.
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
     getppid() == gateway
 }

@@ -194,7 +194,7 @@ fn write_line(mut line: &[u8], is_cut: &mut bool, out: &mut dyn Write) -> io::Re
 fn lost_lines(missing: u64, format: Format) -> String {
     let said = format!("{missing} lines of the log were lost: they could not be written in time");
     let mut line = String::new();
-    // An error is ignored: an incomplete line is better than silence.
+    // Errors of writing to the text are ignored: an incomplete log line is better than none.
     let _ = write_own(&mut Writer::new(&mut line), format, Level::WARN, &said);
     line
 }

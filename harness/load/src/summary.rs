@@ -101,7 +101,7 @@ impl Results {
         self.compare(target, to, metric, |a, b| a / b)
     }
 
-    /// Returns the median, over all turns, of the difference between two proxies.
+    /// Returns the median, over all turns, of the difference of `metric` between two proxies.
     pub(crate) fn added(&self, target: &str, to: &str, metric: Metric) -> Option<f64> {
         self.compare(target, to, metric, |a, b| a - b)
     }

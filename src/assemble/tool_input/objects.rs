@@ -46,8 +46,8 @@ struct MemberValue {
     /// Value so far under the other interpretation: that the fragments which look cumulative are
     /// deltas.
     joined: Option<String>,
-    /// True if some fragments were certainly deltas: a fragment that begins with all of them is
-    /// cumulative.
+    /// True if some fragments of the value were certainly deltas. A later fragment that begins with
+    /// all fragments before it is cumulative.
     has_deltas: bool,
 }
 

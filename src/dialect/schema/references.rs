@@ -218,7 +218,7 @@ impl<'s> References<'s> {
         true
     }
 
-    /// Writes one schema: an object, or an array of schemas.
+    /// Writes a schema, or each schema of an array. Any other value is written unchanged.
     fn schema(&mut self, schema: &'s str, json: &mut Writer<'_>, root: bool) {
         match kind_of(schema) {
             ValueKind::Object => {}

@@ -125,8 +125,8 @@ fn process(name: &str, variables: &Variables, log: &Path) -> Result<bool> {
         if let Some(status) = child.try_wait()? {
             return Ok(status.success());
         }
-        // Each command of the stage has this limit, too. Other work, such as installing clients,
-        // has no limit.
+        // Each command of a stage has its own limit, but other work of a stage, such as installing
+        // clients, has none. So a whole stage has a limit, too.
         if start.elapsed() > LIMIT.saturating_mul(2) {
             child.kill()?;
             child.wait()?;

@@ -51,7 +51,7 @@ pub(super) fn is_of_thread(body: &str) -> bool {
     !matches!(json::member(body, "thread"), None | Some("null"))
 }
 
-/// Rewrites the blocks in the content of a message or a tool result.
+/// Rewrites each block in the content of a message or a tool result with the function `block`.
 pub(super) fn in_content<'b>(
     message: &'b str,
     block: &mut impl FnMut(&'b str) -> Rewritten<'b>,
