@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use creole::config::Log;
 use creole::headers::Headers as _;
-use creole::observe::log::{self, Level, Request};
+use creole::observe::log::{self, Level, LoggedRequest};
 use creole::observe::report::Outcome;
 use creole::{Call, CallId, Config, Exchange, Failure, Header, HostCan, Owner, Pings, Unreachable};
 use worker::web_sys::{self, Response};
@@ -21,7 +21,7 @@ use crate::incoming::Incoming;
 
 pub(crate) struct Live {
     pub(crate) exchange: Exchange,
-    pub(crate) request: Request,
+    pub(crate) request: LoggedRequest,
     pub(crate) client: Rc<Client>,
     isolate: Isolate,
     /// Memory held by the request; `None` until the request's owner is known.
@@ -49,7 +49,7 @@ impl Live {
         let mut exchange = Exchange::new(isolate.config.clone(), seed(), can);
         exchange.remember(isolate.refusals.clone());
         let (method, path) = (method.to_owned(), path.to_owned());
-        let request = Request { method, path, began: now(), ..Request::default() };
+        let request = LoggedRequest { method, path, began: now(), ..LoggedRequest::default() };
         Self {
             exchange,
             request,
