@@ -319,10 +319,8 @@ fn flags_of_help(command: &str) -> BTreeSet<String> {
     let help = Command::new(env!("CARGO_BIN_EXE_creole")).args([command, "--help"]).output();
     let help = String::from_utf8(help.unwrap().stdout).unwrap();
     let flags = help.lines().filter_map(|line| {
-        let line = line.trim_start();
-        let line = line.split_once(", ").map_or(line, |(_, long)| long);
-        let name = line.strip_prefix("--")?.split([' ', '=']).next()?;
-        (name != "help").then(|| format!("--{name}"))
+        let name = line.trim_start().strip_prefix("--")?.split([' ', '=']).next()?;
+        (!name.is_empty()).then(|| format!("--{name}"))
     });
     flags.collect()
 }
