@@ -5,7 +5,7 @@ use crate::StopReason;
 use std::borrow::Cow;
 
 use super::clearing;
-use super::client::{ClientRequest, Purpose, Routed};
+use super::client::{ClientRequest, Purpose, RequestTexts, Routed};
 use super::conversation;
 use super::effort::{self, Effective, EffortTurn};
 use super::local::{self, Local};
@@ -37,8 +37,28 @@ use crate::tokens;
 use crate::tools::{ToolRequest, ToolSet};
 use crate::upstream_error::refused::Refused;
 
+/// Reads a client's request, makes the decisions without the parts that the upstream refused, and
+/// has the upstream's protocol `write` the request.
+///
+/// # Errors
+/// The request cannot be served.
+pub(crate) fn translate(
+    client: &ClientRequest<'_>,
+    purpose: Purpose,
+    refused: &[Refused],
+    warnings: &mut Warnings,
+    write: fn(Decided<'_>, &mut Warnings) -> Result<Translated, Error>,
+) -> Result<Translated, Error> {
+    let mut texts = RequestTexts::default();
+    let read = client.read(purpose, &mut texts, warnings)?;
+    match decide(client, read, purpose, refused, warnings)? {
+        Decision::Write(decided) => write(*decided, warnings),
+        Decision::Answer(answer) => Ok(answer),
+    }
+}
+
 /// Decision on how a request is answered.
-pub(crate) enum Decision<'a> {
+enum Decision<'a> {
     /// Answer by an upstream, to which the request is written.
     Write(Box<Decided<'a>>),
     /// Answer made by Creole.
@@ -70,7 +90,7 @@ pub(crate) struct Decided<'a> {
 ///
 /// # Errors
 /// The request cannot be served.
-pub(crate) fn decide<'a>(
+fn decide<'a>(
     client: &ClientRequest<'a>,
     read: Routed<'a>,
     purpose: Purpose,

@@ -15,8 +15,8 @@ use crate::model::Block;
 use crate::model::turn::Turn;
 use crate::observe::warning::Warnings;
 use crate::profile::Prefill;
-use crate::protocols::client::{ClientRequest, Purpose, RequestTexts};
-use crate::protocols::decide::{Decided, Decision, decide, is_prefilled};
+use crate::protocols::client::{ClientRequest, Purpose};
+use crate::protocols::decide::{Decided, is_prefilled, translate};
 use crate::protocols::upstream::Translated;
 use crate::protocols::words::Words;
 use crate::tokens;
@@ -30,12 +30,7 @@ pub(crate) fn write_request(
     refused: &[Refused],
     warnings: &mut Warnings,
 ) -> Result<Translated, Error> {
-    let mut texts = RequestTexts::default();
-    let read = client.read(purpose, &mut texts, warnings)?;
-    match decide(client, read, purpose, refused, warnings)? {
-        Decision::Write(decided) => write(*decided, warnings),
-        Decision::Answer(answer) => Ok(answer),
-    }
+    translate(client, purpose, refused, warnings, write)
 }
 
 fn write(decided: Decided<'_>, warnings: &mut Warnings) -> Result<Translated, Error> {

@@ -16,8 +16,8 @@ use crate::error::Error;
 use crate::json::Writer;
 use crate::observe::warning::Warnings;
 use crate::profile::SystemField;
-use crate::protocols::client::{ClientRequest, Purpose, RequestTexts};
-use crate::protocols::decide::{Decided, Decision, decide};
+use crate::protocols::client::{ClientRequest, Purpose};
+use crate::protocols::decide::{Decided, translate};
 use crate::protocols::upstream::Translated;
 use crate::protocols::words::{Words, push_system};
 use crate::tokens;
@@ -32,12 +32,7 @@ pub(super) fn write_request(
     refused: &[Refused],
     warnings: &mut Warnings,
 ) -> Result<Translated, Error> {
-    let mut texts = RequestTexts::default();
-    let read = client.read(purpose, &mut texts, warnings)?;
-    match decide(client, read, purpose, refused, warnings)? {
-        Decision::Write(decided) => write(*decided, warnings),
-        Decision::Answer(answer) => Ok(answer),
-    }
+    translate(client, purpose, refused, warnings, write)
 }
 
 fn write(decided: Decided<'_>, warnings: &mut Warnings) -> Result<Translated, Error> {
