@@ -128,7 +128,7 @@ impl Exchange {
             self.report.failed_by.get_or_insert(cause);
         }
         self.settle(result, before, now);
-        // The call has no effect if an error has already ended the exchange.
+        // Ending the answer has no effect if an error has already ended the exchange.
         self.end_answer(now);
     }
 
@@ -248,7 +248,7 @@ impl Exchange {
             DueAction::Ping if self.may_ping_unasked() => self.ping(now),
             DueAction::Ping => self.watchdog.sent(now),
             DueAction::End => {
-                if let Some(id) = self.open_call() {
+                if let Some(id) = self.client_call() {
                     self.end_early(id, now);
                 }
             }
@@ -262,14 +262,14 @@ impl Exchange {
     }
 
     /// Returns the id of the call whose answer is for the client.
-    fn open_call(&self) -> Option<CallId> {
+    fn client_call(&self) -> Option<CallId> {
         let round = self.state.round().map(Round::id);
         round.or_else(|| self.state.asks().iter().find(|ask| ask.is_of_client()).map(Ask::id))
     }
 
     /// Abandons an upstream that has stalled.
     fn give_up(&mut self, reason: &str, now: Millis) {
-        let Some(id) = self.open_call() else { return self.give_up_step(now) };
+        let Some(id) = self.client_call() else { return self.give_up_step(now) };
         if let Some(round) = self.state.round_mut().filter(|round| round.events().is_some())
             && let Some(answer) = round.answer_mut()
         {
