@@ -415,9 +415,12 @@ fn an_exchange_that_is_printed_shows_no_prompt_and_no_credential() {
     let call = exchange.request(body.to_string().as_bytes(), NOW).unwrap();
     exchange.handle_call_head(200, &[], NOW);
     exchange.handle_call_body(b"{\"choices\":[{\"message\":{\"content\":\"canary-answer", NOW);
-    for printed in [format!("{exchange:?}"), format!("{call:?}")] {
+    for (printed, upstream) in [
+        (format!("{exchange:?}"), "upstream: \"default\""),
+        (format!("{call:?}"), "Upstream(\"default\")"),
+    ] {
         assert!(!printed.contains("canary"), "{printed}");
-        assert!(printed.to_lowercase().contains("upstream"), "{printed}");
+        assert!(printed.contains(upstream), "{printed}");
     }
     assert!(String::from_utf8(call.body).unwrap().contains("canary-prompt"));
 }

@@ -102,13 +102,16 @@ impl Session {
         for piece in pieces {
             heads.extend(exchange.piece(piece, NOW, &mut body));
         }
-        if !exchange.is_ended() && !exchange.is_call_due() {
+        // The upstream's call is cancelled where the answer was over before the call's end.
+        let mut is_open = exchange.is_call_due();
+        if !exchange.is_ended() && !is_open {
             heads.extend(exchange.end(End::Complete, NOW, &mut body));
         }
         let before = String::from_utf8(body.clone()).unwrap();
         let mut asked = Vec::new();
         while exchange.is_call_due() {
-            assert_ne!(exchange.poll_cancel(), Some(Cancel::Cut));
+            let is_cancelled = std::mem::take(&mut is_open);
+            assert_eq!(exchange.poll_cancel(), is_cancelled.then_some(Cancel::ReadOut));
             let Some(call) = exchange.poll_call(NOW) else { break };
             asked.push(call);
             answer(&mut exchange, judge);

@@ -365,3 +365,16 @@ fn range(text: &str, part: &str) -> Range<usize> {
 fn offset(text: &str, part: &str) -> usize {
     json::offset_in(text, part).unwrap_or(usize::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edits_take_effect_at_their_places_in_whatever_order_they_come() {
+        let insert = |at: usize, text: &str| (at..at, text.to_owned());
+        let edits = vec![insert(3, "4"), insert(2, "3"), insert(1, "1"), insert(1, "2")];
+        assert_eq!(edited("abc", edits), "a12b3c4");
+        assert_eq!(edited("abc", Vec::new()), "abc");
+    }
+}
