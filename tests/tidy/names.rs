@@ -32,9 +32,9 @@ fn package(path: &Path) -> &Path {
 fn a_type_has_its_name_for_itself() {
     let mut declarations: BTreeMap<(PathBuf, String), BTreeSet<PathBuf>> = BTreeMap::new();
     for path in with_ending("", "rs").into_iter().filter(|path| !is_aside(path)) {
-        let text = read(&path);
+        let (text, package) = (read(&path), package(&path).to_path_buf());
         for name in text.lines().filter_map(declared) {
-            let key = (package(&path).to_path_buf(), name.to_owned());
+            let key = (package.clone(), name.to_owned());
             // A file can declare a type once for each platform.
             declarations.entry(key).or_default().insert(path.clone());
         }
