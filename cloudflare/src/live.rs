@@ -43,6 +43,7 @@ impl Live {
             ask_again: true,
             list_models: true,
             fetch: true,
+            calls_at_once: 1,
             read_documents: false,
             serve_others: false,
         };

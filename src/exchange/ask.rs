@@ -38,8 +38,9 @@ pub(super) enum Asker {
     Count(Count, Protocol, Box<RequestContext>),
     /// Client request for the list of the upstream's models.
     Models(ListFor),
-    /// Step that asks a model, at an upstream of the given protocol.
-    Model(Protocol, Box<RequestContext>),
+    /// Step that asks a model, at an upstream of the given protocol. The request leaves out the
+    /// first `left_out` parts that upstreams refused in the step's requests.
+    Model { protocol: Protocol, context: Box<RequestContext>, left_out: usize },
     /// Step that fetches an image from a web server.
     Web,
     /// Step that has the host read a document. The host enforces the timeout.
@@ -131,7 +132,7 @@ impl Exchange {
         let limits = match &ask.asker {
             Asker::Count(..) => whole(settings.response_bytes_max),
             Asker::Models(_) => whole(LIST_BYTES_MAX),
-            Asker::Model(..) | Asker::Web => match self.steps.step() {
+            Asker::Model { .. } | Asker::Web => match self.steps.step() {
                 Some(step) => step.limits(status, settings),
                 None => whole(0),
             },
@@ -208,25 +209,27 @@ impl Exchange {
                     None => self.end_count(count, count::readable(head.status, &body), now),
                 };
             }
-            (Asker::Document, _) | (Asker::Model(..) | Asker::Web, None) => {
+            (Asker::Document, _) | (Asker::Model { .. } | Asker::Web, None) => {
                 Came::Nothing(Nothing::Unreachable)
             }
             (Asker::Web, Some(AskHead { status, location, .. })) => {
                 Came::Web(WebAnswer { status, location, body, is_whole: end == End::Complete })
             }
             // The part that is missing from the model's answer could change its meaning.
-            (Asker::Model(..), _) if end == End::Aborted => Came::Nothing(Nothing::BrokeOff),
-            (Asker::Model(protocol, context), Some(head)) => {
+            (Asker::Model { .. }, _) if end == End::Aborted => Came::Nothing(Nothing::BrokeOff),
+            (Asker::Model { protocol, context, left_out }, Some(head)) => {
                 match self.read_model(protocol, head.status, &body, &context) {
                     Ok(answer) => Came::Message(answer),
-                    Err(error) if self.can_ask_model_again(protocol, &error, &context) => {
-                        return self.state.make_ask_due();
+                    Err(error)
+                        if self.can_ask_model_again(protocol, &error, &context, left_out) =>
+                    {
+                        return self.ask_again(id);
                     }
                     Err(error) => Came::Error(error),
                 }
             }
         };
-        self.handle_came(came, now);
+        self.handle_came(id, came, now);
     }
 
     fn end_count(&mut self, count: Count, answer: Option<&[u8]>, now: Millis) {
@@ -253,7 +256,7 @@ impl Exchange {
         let is_over = |ask: &&Ask| match ask.asker {
             Asker::Models(_) => true,
             Asker::Count(..) => !ask.has_head(),
-            Asker::Model(..) | Asker::Web | Asker::Document => false,
+            Asker::Model { .. } | Asker::Web | Asker::Document => false,
         };
         if let Some(id) = self.state.asks().iter().find(is_over).map(Ask::id) {
             self.end_ask(id, End::Complete, Cancel::ReadOut, now);
@@ -274,7 +277,8 @@ impl Exchange {
             format!("{}/{}", upstream.base_path, protocols::of(upstream.protocol).endpoint());
         let headers = headers_for_model(&self.client, upstream).ok()?;
         let to = To::Upstream(upstream.name.clone());
-        let asker = Asker::Model(upstream.protocol, context);
+        let (protocol, left_out) = (upstream.protocol, refused.len());
+        let asker = Asker::Model { protocol, context, left_out };
         Some((Call { id, to, path, headers, body }, asker))
     }
 
@@ -311,12 +315,15 @@ impl Exchange {
     }
 
     /// Returns true if the upstream refused a parameter that can be left out; the step's next
-    /// request then leaves the parameter out.
+    /// requests then leave the parameter out. `left_out`: the number of parts that the refused
+    /// request has left out. Requests that are open at the same time may be refused for the same
+    /// parameter.
     fn can_ask_model_again(
         &mut self,
         protocol: Protocol,
         error: &Error,
         context: &RequestContext,
+        left_out: usize,
     ) -> bool {
         let Some(refused) = self.steps.refused_mut() else { return false };
         let protocol = protocols::of(protocol);
@@ -326,8 +333,12 @@ impl Exchange {
                 // A question about images or documents is pointless without the images or
                 // documents.
                 .filter(|new| !matches!(new, Refused::Images | Refused::Documents))
-                .filter(|new| protocol.may_refuse(new, context) && !refused.contains(new))
+                .filter(|new| protocol.may_refuse(new, context))
+                .filter(|new| !refused.iter().take(left_out).any(|refused| refused == new))
         });
+        if new.as_ref().is_some_and(|new| refused.contains(new)) {
+            return true;
+        }
         let is_new = new.is_some() && refused.len().saturating_add(1) < REQUESTS_MAX;
         refused.extend(new.filter(|_| is_new));
         is_new

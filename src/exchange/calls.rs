@@ -8,6 +8,7 @@ use super::retry::Refusal;
 use super::round::{Round, RoundRequest};
 use super::seam::{Call, CallId, To, request_too_large};
 use super::state::DueCall;
+use super::steps::Prepared;
 use super::{Exchange, Path, Pings};
 use crate::Millis;
 use crate::config::Protocol;
@@ -52,8 +53,9 @@ impl Exchange {
             return Ok(self.list_models(list_for, now));
         }
         match self.prepare(body, now) {
-            Ok(None) => {}
-            Ok(call) => return Ok(call),
+            Ok(Prepared::Done) => {}
+            Ok(Prepared::Asks(call)) => return Ok(Some(call)),
+            Ok(Prepared::Waits) => return Ok(None),
             Err(error) => {
                 self.note_refused(words::utf8(body).unwrap_or_default());
                 return Err(error);

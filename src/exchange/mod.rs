@@ -10,7 +10,7 @@
 //! | `request`, `base`, `door` | the request head: its route and path, and the client's key |
 //! | `pass` | requests for paths that are not Creole's, which are forwarded |
 //! | `calls`, `round` | calls of upstreams; a round is a call for the client's answer |
-//! | `steps`, `ask` | steps before the calls and after the answer, and their auxiliary calls |
+//! | `steps`, `window`, `ask` | steps before the calls and after the answer, and their calls |
 //! | `response`, `body`, `unreachable` | results of a call: answer, failure or timeout |
 //! | `state`, `watchdog` | phase of the exchange, and its timeouts |
 //! | `output`, `pings` | response to the client, and pings that keep its connection open |
@@ -38,6 +38,7 @@ mod state;
 mod steps;
 mod unreachable;
 mod watchdog;
+mod window;
 
 use std::fmt;
 use std::sync::Arc;

@@ -10,6 +10,7 @@ use crate::answer::Ending;
 use crate::error::{self, Error, ErrorKind, Fault};
 use crate::headers::{self, Header};
 use crate::observe::report::Cause;
+use crate::steps::{Came, Nothing};
 
 impl Exchange {
     /// Handles the head of the answer to a call.
@@ -185,7 +186,8 @@ impl Exchange {
     pub fn handle_call_failure(&mut self, id: CallId, failure: Failure, now: Millis) {
         self.state.end_call(id);
         if self.state.ask_mut(id).is_some_and(|ask| !ask.is_of_client()) {
-            return self.handle_step_failure(&failure, now);
+            self.state.take_ask(id);
+            return self.handle_came(id, Came::Nothing(failure.as_nothing()), now);
         }
         if self.state.ask_mut(id).is_none() && self.state.round_of(id).is_none() {
             return;
@@ -209,7 +211,7 @@ impl Exchange {
     pub fn handle_failure(&mut self, failure: Failure, now: Millis) {
         // Only the step that holds the answer's end can fail once the answer is complete.
         if self.steps.is_behind() {
-            return self.handle_step_failure(&failure, now);
+            return self.give_up_step(failure.as_nothing(), now);
         }
         if self.is_ended() {
             return;
@@ -230,7 +232,7 @@ impl Exchange {
     pub fn handle_timeout(&mut self, now: Millis) {
         if self.state.asks().is_empty() && self.steps.is_behind() {
             if self.steps.until().is_some_and(|until| now >= until) {
-                self.give_up_step(now);
+                self.give_up_step(Nothing::TimedOut, now);
             }
             return;
         }
@@ -269,7 +271,9 @@ impl Exchange {
 
     /// Abandons an upstream that has stalled.
     fn give_up(&mut self, reason: &str, now: Millis) {
-        let Some(id) = self.client_call() else { return self.give_up_step(now) };
+        let Some(id) = self.client_call() else {
+            return self.give_up_step(Nothing::TimedOut, now);
+        };
         if let Some(round) = self.state.round_mut().filter(|round| round.events().is_some())
             && let Some(answer) = round.answer_mut()
         {

@@ -10,6 +10,7 @@ use crate::headers::Header;
 use crate::ids::Ids;
 use crate::observe::report::Cause;
 use crate::protocols::messages::write_error;
+use crate::steps::Nothing;
 
 /// Status and headers of the response to the client. Header names are in lower case; the host adds
 /// `content-length`.
@@ -222,6 +223,15 @@ impl Failure {
         )
     }
 
+    /// Returns the reason for a missing answer to a step's question.
+    pub(super) fn as_nothing(&self) -> Nothing {
+        match self {
+            Self::Timeout => Nothing::TimedOut,
+            Self::BrokeOff | Self::Undecodable => Nothing::BrokeOff,
+            _ => Nothing::Unreachable,
+        }
+    }
+
     /// Returns the failure's cause for the report, and the error for the client.
     pub(super) fn into_error(self) -> (Cause, Error) {
         match self {
@@ -291,6 +301,9 @@ pub struct HostCan {
     /// True if the host can extract the text of PDFs, for upstreams that accept no files
     /// ([`To::Document`]).
     pub read_documents: bool,
+    /// Maximum number of calls of one exchange that the host makes at the same time; 0 means 1. A
+    /// step asks at most four questions at once. Needs [`Self::ask_again`].
+    pub calls_at_once: u8,
     /// True if the host leaves requests for paths outside of Creole's to other services, as a proxy
     /// can. Creole does not answer these requests.
     pub serve_others: bool,

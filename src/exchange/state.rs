@@ -11,7 +11,7 @@ pub(super) struct State {
     phase: Phase,
     /// Calls that the host has not ended, and whose answers the exchange reads.
     open: Vec<CallId>,
-    /// Calls whose answers the exchange does not read any more, until the host polls them.
+    /// Cancelled calls: the exchange reads their answers no more, and the host was not told yet.
     cancelled: Vec<(CallId, Cancel)>,
     /// Number of calls that the exchange has opened.
     calls: u32,

@@ -7,7 +7,8 @@
 use std::ops::Range;
 
 use super::ask::Asker;
-use super::seam::{Call, CallId, Failure, HostCan, To};
+use super::seam::{Call, CallId, HostCan, To};
+use super::window::Window;
 use super::{Client, Exchange, Path};
 use crate::Millis;
 use crate::config::{Config, CountTokens, Upstream};
@@ -56,9 +57,20 @@ pub(super) struct Steps {
     warnings: Option<Box<Warnings>>,
 }
 
+/// Progress of the steps before the upstream call, after a poll.
+pub(super) enum Prepared {
+    /// Progress: a step asks a question, for which this call must be made.
+    Asks(Call),
+    /// Progress: a step waits for answers to its open questions.
+    Waits,
+    /// Progress: all steps are done.
+    Done,
+}
+
 /// Step that is running.
 struct Running {
     step: Box<dyn Step>,
+    window: Window,
     is_behind: bool,
     began: Millis,
     until: Millis,
@@ -79,7 +91,10 @@ impl Steps {
 
     /// Returns the number of bytes that the exchange's steps keep in memory.
     pub(super) fn held_bytes(&self) -> usize {
-        let current = self.current.as_ref().map_or(0, |running| running.step.held_bytes());
+        let held = |running: &Running| {
+            running.step.held_bytes().saturating_add(running.window.held_bytes())
+        };
+        let current = self.current.as_ref().map_or(0, held);
         self.hold.as_ref().map_or(current, |hold| current.saturating_add(hold.held_bytes()))
     }
 
@@ -122,34 +137,38 @@ impl Steps {
         self.current.as_mut().map(|running| &mut running.refused)
     }
 
+    /// Returns true if the running step needs no further answer.
+    fn is_settled(&self) -> bool {
+        self.current.as_ref().is_none_or(|running| running.step.questions_left() == 0)
+    }
+
     fn is_holding(&self) -> bool {
         self.hold.as_ref().is_some_and(|hold| hold.is_holding())
     }
 }
 
 impl Exchange {
-    /// Runs the steps before the upstream call until a step has a question, which is returned, or
+    /// Runs the steps before the upstream call until a step has a question or waits for answers, or
     /// all steps are done. Steps may rewrite `body`, the client's request, into a form that the
     /// upstream accepts.
-    pub(super) fn prepare(
-        &mut self,
-        body: &mut Vec<u8>,
-        now: Millis,
-    ) -> Result<Option<Call>, Error> {
+    pub(super) fn prepare(&mut self, body: &mut Vec<u8>, now: Millis) -> Result<Prepared, Error> {
         loop {
             if let Some(running) = &mut self.steps.current {
-                if now >= running.until {
-                    running.step.give_up();
+                if now >= running.until && !running.step.is_timed_by_host() {
+                    self.fail_questions(Nothing::TimedOut);
                 }
                 if let Some(call) = self.ask_next(body, now) {
-                    return Ok(Some(call));
+                    return Ok(Prepared::Asks(call));
+                }
+                if self.is_waiting() {
+                    return Ok(Prepared::Waits);
                 }
                 if let Some(Change::Body(written)) = self.end_step(body, now)? {
                     *body = written;
                 }
                 self.steps.warnings = Some(Box::new(self.report.warnings.clone()));
             }
-            let Some(row) = self.next_row() else { return Ok(None) };
+            let Some(row) = self.next_row() else { return Ok(Prepared::Done) };
             self.begin_step(row, body, now)?;
         }
     }
@@ -187,22 +206,25 @@ impl Exchange {
 
     fn run(&self, step: Box<dyn Step>, is_behind: bool, now: Millis) -> Running {
         let until = now.saturating_add(step.timeout_ms(&self.config.settings));
-        Running { step, is_behind, began: now, until, refused: Vec::new() }
+        let (window, refused) = (Window::default(), Vec::new());
+        Running { step, window, is_behind, began: now, until, refused }
     }
 
     fn check_credential(&self, upstream: &Upstream) -> Result<(), Error> {
         self.upstream_headers(upstream, false).map(|_| ())
     }
 
-    /// Returns the call for the next question of the running step.
+    /// Returns the call for the next question of the running step, if another call may be open.
     fn ask_next(&mut self, body: &[u8], now: Millis) -> Option<Call> {
         let config = self.config.clone();
         loop {
-            let running = self.steps.current.as_ref()?;
+            let running = self.steps.current.as_mut()?;
             let (began, until) = (Some(running.began), running.until);
+            let place = running.window.next(self.can.calls_at_once)?;
             let see = see(&config, self.can, self.ids, &self.client, body, began, now);
-            let question = running.step.ask(&see)?;
+            let question = running.step.ask(&see, place)?;
             let id = self.state.open_call();
+            running.window.open(place, id);
             let made = match question {
                 Question::Document(data) => {
                     let (path, headers, body) =
@@ -215,41 +237,72 @@ impl Exchange {
             };
             if let Some((call, asker)) = made {
                 self.begin_ask(id, asker, until.saturating_sub(now), now);
+                if self.may_ask_more() {
+                    self.state.make_ask_due();
+                }
                 return Some(call);
             }
             self.state.end_call(id);
-            self.take_came(Came::Nothing(Nothing::Unwritten));
+            self.take_came(id, Came::Nothing(Nothing::Unwritten));
         }
+    }
+
+    /// Returns true if the running step has another question that may be asked at the same time.
+    fn may_ask_more(&self) -> bool {
+        self.steps.current.as_ref().is_some_and(|Running { step, window, .. }| {
+            let next = window.next(self.can.calls_at_once);
+            next.is_some_and(|place| place < step.questions_left())
+        })
+    }
+
+    /// Returns true if the running step needs the answers to its open questions.
+    fn is_waiting(&self) -> bool {
+        !self.steps.is_settled() && !self.state.asks().is_empty()
     }
 
     /// Ends the running step, and returns its change to the request or the answer.
     fn end_step(&mut self, body: &[u8], now: Millis) -> Result<Option<Change>, Error> {
         let Some(Running { step, began, .. }) = self.steps.current.take() else { return Ok(None) };
+        self.state.end_asks();
         let see = see(&self.config, self.can, self.ids, &self.client, body, Some(began), now);
         step.done(&see, &mut self.report).map(Some)
     }
 
-    fn take_came(&mut self, came: Came) {
-        if let Some(running) = &mut self.steps.current {
-            running.step.take(came, &mut self.report);
+    /// Takes the answer to a question of the running step. The step gets the answers in the order
+    /// of its questions.
+    fn take_came(&mut self, id: CallId, came: Came) {
+        let Some(Running { step, window, .. }) = &mut self.steps.current else { return };
+        window.answer(id, came);
+        while let Some(came) = window.take_answer() {
+            let left = step.questions_left();
+            step.take(came, &mut self.report);
+            if step.questions_left() == left {
+                window.put_back();
+            }
         }
     }
 
-    /// Passes the answer to a question of the running step to the step.
-    pub(super) fn handle_came(&mut self, came: Came, now: Millis) {
-        self.take_came(came);
+    /// Handles the answer to a question of the running step.
+    pub(super) fn handle_came(&mut self, id: CallId, came: Came, now: Millis) {
+        self.take_came(id, came);
         self.go_on(now);
     }
 
-    /// Passes the failure of a call of the running step to the step.
-    pub(super) fn handle_step_failure(&mut self, failure: &Failure, now: Millis) {
-        let why = match failure {
-            Failure::Timeout => Nothing::TimedOut,
-            Failure::BrokeOff | Failure::Undecodable => Nothing::BrokeOff,
-            _ => Nothing::Unreachable,
-        };
-        self.state.end_asks();
-        self.handle_came(Came::Nothing(why), now);
+    /// Marks the question of a call as unasked, so that another call asks it with a changed request.
+    pub(super) fn ask_again(&mut self, id: CallId) {
+        if let Some(running) = &mut self.steps.current {
+            running.window.ask_again(id);
+        }
+        self.state.make_ask_due();
+    }
+
+    /// Tells the running step that its questions without an answer get none.
+    fn fail_questions(&mut self, why: Nothing) {
+        let Some(Running { step, window, .. }) = &mut self.steps.current else { return };
+        for _ in 0..step.questions_left() {
+            let came = window.take_first().flatten().unwrap_or(Came::Nothing(why));
+            step.take(came, &mut self.report);
+        }
     }
 
     /// Handles the text of a document that the exchange had the host read
@@ -258,29 +311,24 @@ impl Exchange {
         self.state.end_call(id);
         if self.state.ask_mut(id).is_some_and(|ask| ask.is_of_host()) {
             self.state.take_ask(id);
-            self.handle_came(Came::Document(came), 0);
+            self.handle_came(id, Came::Document(came), 0);
         }
     }
 
-    /// Abandons the running step, because its time is over.
-    pub(super) fn give_up_step(&mut self, now: Millis) {
-        if let Some(running) = &mut self.steps.current {
-            running.step.give_up();
-        }
+    /// Abandons the questions of the running step.
+    pub(super) fn give_up_step(&mut self, why: Nothing, now: Millis) {
+        self.fail_questions(why);
         self.state.end_asks();
         self.go_on(now);
     }
 
-    /// Makes the next question of the running step due. A step after the answer that has no
-    /// question ends at once: a host that never polls for another call must not keep the client
-    /// waiting.
+    /// Makes the next question of the running step due. A step after the answer that needs no
+    /// further answer ends at once: a host that never polls for another call must not keep the
+    /// client waiting.
     fn go_on(&mut self, now: Millis) {
         self.state.make_ask_due();
-        if let Some(running) = self.steps.current.as_ref().filter(|running| running.is_behind) {
-            let see = see(&self.config, self.can, self.ids, &self.client, b"", None, now);
-            if running.step.ask(&see).is_none() {
-                self.end_behind(now);
-            }
+        if self.steps.is_behind() && self.steps.is_settled() {
+            self.end_behind(now);
         }
     }
 
@@ -317,7 +365,7 @@ impl Exchange {
     /// ends the answer.
     pub(super) fn ask_behind(&mut self, now: Millis) -> Option<Call> {
         let call = self.ask_next(b"", now);
-        if call.is_none() {
+        if call.is_none() && !self.is_waiting() {
             self.end_behind(now);
         }
         call

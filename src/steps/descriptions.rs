@@ -150,10 +150,14 @@ impl Step for Descriptions {
         settings.vision.timeout_ms
     }
 
-    fn ask<'s>(&self, see: &See<'s>) -> Option<Question<'s>> {
-        self.wanted.get(self.at)?;
+    fn questions_left(&self) -> usize {
+        self.wanted.len().saturating_sub(self.at)
+    }
+
+    fn ask<'s>(&self, see: &See<'s>, ahead: usize) -> Option<Question<'s>> {
+        let wanted = self.wanted.get(self.at.saturating_add(ahead))?;
         let (upstream, model) = seeing(see.config)?;
-        let body = self.request(see.text()?, model).unwrap_or_default();
+        let body = self.request(wanted, see.text()?, model).unwrap_or_default();
         Some(Question::Model(Box::new(ModelQuestion { upstream, model, body })))
     }
 
@@ -176,12 +180,6 @@ impl Step for Descriptions {
             _ => Err("error"),
         };
         self.take_description(said);
-    }
-
-    fn give_up(&mut self) {
-        while self.at < self.wanted.len() {
-            self.take_description(Err("timeout"));
-        }
     }
 
     fn done(self: Box<Self>, see: &See<'_>, report: &mut Report) -> Result<Change, Error> {
@@ -244,9 +242,9 @@ impl Descriptions {
         (!is_empty).then_some(descriptions)
     }
 
-    /// Returns the request for the next description, in the format of the Messages API.
-    fn request(&self, body: &str, model: &str) -> Option<String> {
-        let Wanted { place, number, .. } = self.wanted.get(self.at)?;
+    /// Returns the request for the description of an image, in the format of the Messages API.
+    fn request(&self, wanted: &Wanted, body: &str, model: &str) -> Option<String> {
+        let Wanted { place, number, .. } = wanted;
         let (mut request, mut at) = (None, 0_usize);
         let (place, _) = self.places.get(*place)?;
         place.images(body, |image| {

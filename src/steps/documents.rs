@@ -90,8 +90,12 @@ impl Step for Documents {
         settings.read_documents.timeout_ms
     }
 
-    fn ask<'s>(&self, _: &See<'s>) -> Option<Question<'s>> {
-        let found = self.found.get(self.unknown.clone().next_back()?)?;
+    fn questions_left(&self) -> usize {
+        self.unknown.len()
+    }
+
+    fn ask<'s>(&self, _: &See<'s>, ahead: usize) -> Option<Question<'s>> {
+        let found = self.found.get(self.unknown.clone().nth_back(ahead)?)?;
         Some(Question::Document(found.data.clone()))
     }
 
@@ -99,9 +103,9 @@ impl Step for Documents {
         self.take_text(if let Came::Document(came) = came { came } else { Err(Unread::Failed) });
     }
 
-    fn give_up(&mut self) {
-        // No action: the host may have extracted texts of documents already, which then arrive at
-        // once.
+    fn is_timed_by_host(&self) -> bool {
+        // The host may have extracted texts of documents already, which then arrive at once.
+        true
     }
 
     fn done(self: Box<Self>, see: &See<'_>, report: &mut Report) -> Result<Change, Error> {

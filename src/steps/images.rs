@@ -128,8 +128,20 @@ impl Step for Images {
         settings.fetch_images.timeout_ms
     }
 
-    fn ask<'s>(&self, _: &See<'s>) -> Option<Question<'s>> {
-        let WantedImage { address, is_private, .. } = self.wanted.get(self.at)?;
+    fn questions_left(&self) -> usize {
+        self.wanted.len().saturating_sub(self.at)
+    }
+
+    fn ask<'s>(&self, _: &See<'s>, ahead: usize) -> Option<Question<'s>> {
+        // Each image that is being fetched may be as large as the limit. Images that may not fit
+        // into the request are fetched one at a time.
+        let each = base64::length_of(self.settings.bytes_max);
+        let most = each.saturating_mul(ahead.saturating_add(1));
+        if ahead > 0 && most > self.room.saturating_sub(self.held) {
+            return None;
+        }
+        let at = self.at.saturating_add(ahead);
+        let WantedImage { address, is_private, .. } = self.wanted.get(at)?;
         let (url, may_be_private) = (address.url(), *is_private);
         Some(Question::Web(WebQuestion { url, may_be_private, accept: ACCEPT }))
     }
@@ -156,12 +168,6 @@ impl Step for Images {
             (200..300, _) => self.take_image(Err(Missing::BrokeOff)),
             (300..400, Some(location)) => self.redirect(&location),
             (status, _) => self.take_image(Err(Missing::Status(status))),
-        }
-    }
-
-    fn give_up(&mut self) {
-        while self.at < self.wanted.len() {
-            self.take_image(Err(Missing::TimedOut));
         }
     }
 

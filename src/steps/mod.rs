@@ -10,8 +10,10 @@
 //!
 //! Steps perform no I/O: `exchange::steps` has the table of the steps and runs them, and
 //! `exchange::ask` turns their questions into calls. Steps run one after another, each on the body
-//! that the previous step has written, so that a fetched image can be described by the next step. A
-//! new step needs a file in this folder and a row in the table.
+//! that the previous step has written, so that a fetched image can be described by the next step.
+//! Several questions of one step may be open at once; the step takes their results in the order of
+//! the questions (`exchange::window`). A new step needs a file in this folder and a row in the
+//! table.
 //!
 //! Nothing is sent to the client until the steps before the call are done. A failed call of a step
 //! does not end the exchange: the step decides how to handle the missing result. If the user has
@@ -55,20 +57,28 @@ pub(crate) trait Step: Send + Sync {
     /// Returns the timeout of the step with all its questions, in milliseconds.
     fn timeout_ms(&self, settings: &Settings) -> u64;
 
-    /// Returns the next question, if any. The question stays the same until its result is passed to
-    /// `take`.
-    fn ask<'s>(&self, see: &See<'s>) -> Option<Question<'s>>;
+    /// Returns the number of questions whose results the step still needs.
+    fn questions_left(&self) -> usize;
+
+    /// Returns one of the questions left, or `None` if the question cannot be asked yet. `ahead`:
+    /// the number of questions before it, which are open. The question stays the same until `take`
+    /// is called.
+    fn ask<'s>(&self, see: &See<'s>, ahead: usize) -> Option<Question<'s>>;
 
     /// Returns the limits for reading an answer with this HTTP status.
     fn limits(&self, _status: u16, _settings: &Settings) -> ReadLimits {
         ReadLimits { bytes_max: MODEL_BYTES_MAX, is_half_enough: false }
     }
 
-    /// Handles the result of the last question that the step asked.
+    /// Handles the result of the first of the questions left. The question is asked again if the
+    /// number of questions left stays the same.
     fn take(&mut self, came: Came, report: &mut Report);
 
-    /// Ends the step's questions, because the step's time is over.
-    fn give_up(&mut self);
+    /// Returns true if the host ends the step's questions in time. The exchange then sets no
+    /// timeout.
+    fn is_timed_by_host(&self) -> bool {
+        false
+    }
 
     /// Returns the change that the step makes, after the last question.
     ///
@@ -185,6 +195,18 @@ pub(crate) enum Came {
     /// Text of a document that the host has read, or the reason for its lack.
     Document(Result<DocumentText, Unread>),
     Nothing(Nothing),
+}
+
+impl Came {
+    /// Returns the number of bytes of the result that are kept in memory.
+    pub(crate) fn held_bytes(&self) -> usize {
+        match self {
+            Self::Message(answer) => answer.text.len(),
+            Self::Web(answer) => answer.body.len(),
+            Self::Document(Ok(document)) => document.text.len(),
+            Self::Error(_) | Self::Document(Err(_)) | Self::Nothing(_) => 0,
+        }
+    }
 }
 
 /// Reason why a step's question got no answer.

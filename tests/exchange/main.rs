@@ -7,6 +7,7 @@
     clippy::unwrap_used
 )]
 
+mod at_once;
 mod beginnings;
 mod calls;
 mod context;

@@ -7,7 +7,7 @@ use super::{StepRow, Steps};
 use crate::config::{Config, Settings};
 use crate::error::Error;
 use crate::observe::report::Report;
-use crate::steps::{Came, Change, Question, ReadLimits, See, Step, WebQuestion};
+use crate::steps::{Came, Change, Nothing, Question, ReadLimits, See, Step, WebQuestion};
 use crate::{Call, Cancel, End, Exchange, HostCan, To};
 
 /// Step that puts a word from the web in place of `WORD`.
@@ -30,10 +30,14 @@ impl Step for Toy {
         1_000
     }
 
-    fn ask<'s>(&self, _: &See<'s>) -> Option<Question<'s>> {
+    fn questions_left(&self) -> usize {
+        usize::from(self.word.is_none())
+    }
+
+    fn ask<'s>(&self, _: &See<'s>, ahead: usize) -> Option<Question<'s>> {
         let url = "https://words.example/one".to_owned();
         let question = WebQuestion { url, may_be_private: false, accept: "text/plain" };
-        self.word.is_none().then_some(Question::Web(question))
+        (ahead < self.questions_left()).then_some(Question::Web(question))
     }
 
     fn limits(&self, _: u16, _: &Settings) -> ReadLimits {
@@ -42,14 +46,11 @@ impl Step for Toy {
 
     fn take(&mut self, came: Came, _: &mut Report) {
         let word = match came {
-            Came::Web(answer) => String::from_utf8(answer.body).ok(),
-            _ => None,
+            Came::Web(answer) => String::from_utf8_lossy(&answer.body).into_owned(),
+            Came::Nothing(Nothing::TimedOut) => "late".to_owned(),
+            _ => "nothing".to_owned(),
         };
-        self.word = Some(word.unwrap_or_else(|| "nothing".to_owned()));
-    }
-
-    fn give_up(&mut self) {
-        self.word.get_or_insert_with(|| "late".to_owned());
+        self.word = Some(word);
     }
 
     fn done(self: Box<Self>, see: &See<'_>, _: &mut Report) -> Result<Change, Error> {

@@ -112,8 +112,15 @@ impl Step for Judging {
         settings.safeguards.timeout_ms
     }
 
-    fn ask<'s>(&self, see: &See<'s>) -> Option<Question<'s>> {
-        let (Asks::Judge(brief), None) = (&self.asks, &self.judged) else { return None };
+    fn questions_left(&self) -> usize {
+        usize::from(matches!(self.asks, Asks::Judge(_)) && self.judged.is_none())
+    }
+
+    fn ask<'s>(&self, see: &See<'s>, ahead: usize) -> Option<Question<'s>> {
+        let Asks::Judge(brief) = &self.asks else { return None };
+        if ahead >= self.questions_left() {
+            return None;
+        }
         let (upstream, model) = see.config.judge()?;
         let body = question::body(model, brief, self.gate.calls(), upstream.takes_schema());
         let upstream = Cow::Borrowed(upstream);
@@ -138,10 +145,6 @@ impl Step for Judging {
             Came::Nothing(Nothing::TimedOut) => Judged::None("timeout"),
             _ => Judged::Unavailable("error"),
         });
-    }
-
-    fn give_up(&mut self) {
-        self.judged.get_or_insert(Judged::None("timeout"));
     }
 
     fn done(mut self: Box<Self>, see: &See<'_>, report: &mut Report) -> Result<Change, Error> {

@@ -1,0 +1,88 @@
+//! Questions of a running step that are open at the same time. Their answers arrive in any order,
+//! and the step takes them in the order of its questions: the order of arrival changes no byte.
+
+use std::collections::VecDeque;
+
+use super::seam::CallId;
+use crate::steps::Came;
+
+/// Maximum number of a step's questions that are open, or answered before an earlier one.
+const AT_ONCE_MAX: u8 = 4;
+
+/// Questions of a step that were asked and whose answers the step has not taken, in their order.
+#[derive(Default)]
+pub(super) struct Window(VecDeque<Asked>);
+
+/// State of one question of a step.
+enum Asked {
+    /// State: the question must be asked again, because it or its request has changed.
+    Again,
+    /// State: the call for the question is open.
+    Open(CallId),
+    /// State: the answer has arrived, but an earlier question has none yet.
+    Answered(Came),
+}
+
+impl Window {
+    /// Returns the place of the question to ask next, counted from the first one whose answer the
+    /// step has not taken. Returns `None` if no further call may be open at the same time.
+    pub(super) fn next(&self, calls_at_once: u8) -> Option<usize> {
+        let is_again = |asked: &Asked| matches!(asked, Asked::Again);
+        self.0.iter().position(is_again).or_else(|| {
+            let max = usize::from(calls_at_once.clamp(1, AT_ONCE_MAX));
+            (self.0.len() < max).then_some(self.0.len())
+        })
+    }
+
+    /// Notes the open call for the question at a place returned by [`Window::next`].
+    pub(super) fn open(&mut self, place: usize, id: CallId) {
+        match self.0.get_mut(place) {
+            Some(asked) => *asked = Asked::Open(id),
+            None => self.0.push_back(Asked::Open(id)),
+        }
+    }
+
+    /// Notes that the question of a call must be asked again.
+    pub(super) fn ask_again(&mut self, id: CallId) {
+        self.set(id, Asked::Again);
+    }
+
+    /// Notes the answer to the question of a call.
+    pub(super) fn answer(&mut self, id: CallId, came: Came) {
+        self.set(id, Asked::Answered(came));
+    }
+
+    fn set(&mut self, id: CallId, now: Asked) {
+        let is_of = |asked: &&mut Asked| matches!(asked, Asked::Open(open) if *open == id);
+        if let Some(asked) = self.0.iter_mut().find(is_of) {
+            *asked = now;
+        }
+    }
+
+    /// Removes the first question, if its answer has arrived, and returns the answer.
+    pub(super) fn take_answer(&mut self) -> Option<Came> {
+        if matches!(self.0.front()?, Asked::Answered(_)) { self.take_first()? } else { None }
+    }
+
+    /// Removes the first question, and returns its answer, or `None` in place of a missing answer.
+    pub(super) fn take_first(&mut self) -> Option<Option<Came>> {
+        match self.0.pop_front()? {
+            Asked::Answered(came) => Some(Some(came)),
+            Asked::Again | Asked::Open(_) => Some(None),
+        }
+    }
+
+    /// Puts the question whose answer was taken last back in the first place, to be asked again.
+    pub(super) fn put_back(&mut self) {
+        self.0.push_front(Asked::Again);
+    }
+
+    /// Returns the number of bytes of the answers that wait for an earlier one.
+    pub(super) fn held_bytes(&self) -> usize {
+        let bytes = |asked: &Asked| match asked {
+            Asked::Answered(came) => came.held_bytes(),
+            Asked::Again | Asked::Open(_) => 0,
+        };
+        self.0.iter().map(bytes).fold(0, usize::saturating_add)
+    }
+}
