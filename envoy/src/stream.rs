@@ -50,8 +50,9 @@ const CUT_LINGER_MS: u64 = 30_000;
 /// milliseconds.
 const HOLD_MS: u64 = 200;
 
-/// Number of bytes that each flowing stream may keep for its next event without being counted for
-/// them. The fixed memory counted for each stream covers these bytes.
+/// Maximum number of bytes of an incomplete event that a stream may keep, while the pieces of its
+/// answer are passed on at once, without a count towards the budget. The fixed memory counted for
+/// each stream covers these bytes.
 const FLOWING_BYTES_MAX: usize = 4 << 10;
 
 /// Maximum time for which a refused request may continue its body before the client gets the error,

@@ -292,7 +292,7 @@ impl Calls {
         inputs
     }
 
-    /// Sends the start of the call at `index`, before its input is complete.
+    /// Sends the start of the tool call at `index`, before the input of the tool call is complete.
     pub(super) fn open(
         &mut self,
         index: usize,

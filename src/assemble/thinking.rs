@@ -9,7 +9,7 @@ use crate::model::reasoning::Detail;
 pub(super) struct ThinkingBlock {
     /// True if the client sees the block's text. Otherwise the block's signature carries the text.
     shown: bool,
-    /// Text of the block that has not been sent, escaped; the whole text if the block is not shown.
+    /// Unsent text of the block, escaped; the whole text if the block is not shown.
     pending: String,
     /// True if some of the block's text is more than white space.
     has_text: bool,

@@ -112,9 +112,9 @@ enum BudgetState {
 /// Memory and number of the requests of one owner.
 #[derive(Debug, Default)]
 struct Share {
-    /// Bytes of the owner's authenticated requests.
+    /// Number of bytes that the owner's authenticated requests hold in memory.
     bytes: usize,
-    /// Bytes of the owner's requests that are not authenticated.
+    /// Number of bytes that the owner's other requests hold in memory.
     stranger_bytes: usize,
     requests: usize,
     /// The owner's authenticated requests with an incomplete body, oldest first.

@@ -14,7 +14,8 @@ impl Owner {
         Self::hashed(("key", name))
     }
 
-    /// Returns the owner for a connection, by a number that the host assigned to the connection.
+    /// Returns the owner to whom the memory of a connection's requests is counted. `number`: the
+    /// host's number of the connection.
     #[must_use]
     pub fn of_connection(number: u64) -> Self {
         Self::hashed(("connection", number))

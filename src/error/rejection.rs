@@ -96,7 +96,7 @@ pub(crate) enum Reason {
     /// Effort of reasoning, which is refused: the values that are allowed, and whether the message
     /// names any value.
     Effort { taken: Vec<&'static str>, names_value: bool },
-    /// Parameter of another kind, which is refused.
+    /// Request parameter that has no variant of its own in this enum, and is refused.
     Parameter(Parameter),
     /// Validation error of pydantic that a server formats like Python, here as `PATH: MESSAGE`.
     Complaint(String),

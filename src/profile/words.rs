@@ -14,9 +14,9 @@ word_enum! {
     ThinkingBudget {
         /// The thinking budget is never sent.
         None = "none",
-        /// Field of llama.cpp.
+        /// Request field of llama.cpp that limits the thinking.
         ThinkingBudgetTokens = "thinking_budget_tokens",
-        /// Field of vLLM, which refuses it unless vLLM was started with `--reasoning-config`, or
+        /// Request field of vLLM, which refuses it unless vLLM was started with `--reasoning-config`, or
         /// with a parser of reasoning that knows where thinking ends.
         ThinkingTokenBudget = "thinking_token_budget",
     }

@@ -46,7 +46,7 @@ const START_MAX: usize = 1024;
 /// Divisor: one document may use at most this part of the time for all documents of a request.
 const SHARE: u64 = 4;
 
-/// Maximum number of bytes of the lines about pages, which are added to a document's text.
+/// Maximum number of bytes of all lines that are added to a document's text to name its pages.
 const LINES_BYTES: usize = 1 << 20;
 
 /// Lines that are added after the text of a document that was not read to its end.

@@ -255,7 +255,8 @@ fn list_head(upstream: &Upstream, base: &str) -> Option<(String, Vec<Header>)> {
     base.clone_into(&mut upstream.base_path);
     let mut sent = client_headers();
     if upstream.protocol == Protocol::Anthropic {
-        // With a version header, the request would pass unchanged.
+        // With a version header the request would pass unchanged, and the upstream's list would not
+        // be read here.
         sent.retain(|(name, _)| name != "anthropic-version");
     }
     let mut exchange = exchange(upstream);

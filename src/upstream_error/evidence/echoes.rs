@@ -51,7 +51,7 @@ impl<'s> Echoes<'s> {
     }
 
     /// Returns true if the server's own words contain this word of complaint, even inside of longer
-    /// words. Answers are cached, because many rows search for the same words.
+    /// words. Results are cached, because many rows of the evidence search for the same words.
     pub(super) fn refuses(&mut self, word: &'static str) -> bool {
         if let Some(known) = self.refused.get(word) {
             return *known;
