@@ -119,7 +119,7 @@ pub(crate) fn ready(artefact: &Artefact) -> Result<PathBuf> {
 pub(crate) fn filter_with_hooks() -> Result<PathBuf> {
     workspace::ready("CREOLE_WASM_HOOKS", || {
         setup::target(FILTER.target)?;
-        workspace::module_with_hooks(FILTER.package, PROFILE, FILTER.target)
+        workspace::module_with_hooks(FILTER.package, FILTER.target)
     })
 }
 

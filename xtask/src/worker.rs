@@ -51,9 +51,7 @@ pub(crate) fn package_with_hooks(module: &Path, packager: &Path) -> Result<PathB
 /// Builds the Worker's WebAssembly module with test hooks.
 pub(crate) fn module_with_hooks() -> Result<PathBuf> {
     setup::target(TARGET)?;
-    step("building the Worker for tests", || {
-        workspace::module_with_hooks(PACKAGE, "worker", TARGET)
-    })
+    step("building the Worker for tests", || workspace::module_with_hooks(PACKAGE, TARGET))
 }
 
 /// Builds the Worker's WebAssembly module.

@@ -89,9 +89,9 @@ pub(crate) fn build(package: &str, arguments: &[&str], ending: &str) -> Result<P
 
 /// Builds a WebAssembly module with hooks for tests, which is never in `dist`. The build uses a
 /// target folder of its own, because in the usual folder the two builds would replace each other.
-pub(crate) fn module_with_hooks(package: &str, profile: &str, target: &str) -> Result<PathBuf> {
+pub(crate) fn module_with_hooks(package: &str, target: &str) -> Result<PathBuf> {
     let folder = root().join("target/with-hooks").display().to_string();
-    module(package, profile, target, &["--features", "test-hooks", "--target-dir", &folder])
+    module(package, "hooks", target, &["--features", "test-hooks", "--target-dir", &folder])
 }
 
 /// Builds a library as a WebAssembly module only. Cargo optimizes across crates only if the library

@@ -41,6 +41,9 @@ pub(super) const SECOND_TIER: &[&str] = &[
     "packages, installed",
     "workflows",
     "manifests",
+    "examples of core",
+    "pages of the API",
+    "lints wasm",
     "core as wasm",
     "cost as wasm",
 ];
@@ -177,8 +180,6 @@ pub(super) fn stages_beside() -> Vec<Stage> {
             "chaos, component",
             Work::Own(|_, each| operate::chaos(Host::Component, CHAOS_SECONDS, each)),
         ),
-        // Only one property is tested; the second tier has the rest.
-        ("evidence as wasm", Work::Cargo("test --lib --target wasm32-wasip1 evidence")),
         ("core as wasm", Work::Cargo("test --no-fail-fast --target wasm32-wasip1")),
         ("cost as wasm", Work::Cargo("test --package creole-cost --target wasm32-wasip1")),
         // Only the examples of the published library are tested. All packages at once would be
