@@ -29,6 +29,7 @@ use crate::server::budget::Budget;
 use crate::server::connections::Connections;
 use crate::server::load::Load;
 use crate::server::offload::{Offload, Translations};
+use crate::server::open_calls::Means;
 use crate::server::origin::Callers;
 use crate::server::records::Records;
 use crate::server::service::{Gateway, Seeds};
@@ -91,16 +92,18 @@ impl Inside {
         let mut seed = [0; 16];
         getrandom::fill(&mut seed).map_err(|error| format!("cannot get random bytes: {error}"))?;
         let config = Arc::new(config);
-        let caller = Arc::new(Caller::new(&config, &connector));
-        let client = caller.client.clone();
-        let own = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let gateway = Gateway {
-            budget: Budget::new(config.settings.buffered_bytes_max),
-            caller,
-            config,
+        let means = Means {
+            caller: Caller::new(&config, &connector),
             translations: Translations::new(apart),
             documents: Arc::new(Documents::new()),
             fetches: Arc::new(FetchLimits::new()),
+        };
+        let client = means.caller.client.clone();
+        let own = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let gateway = Gateway {
+            budget: Budget::new(config.settings.buffered_bytes_max),
+            means: Arc::new(means),
+            config,
             seeds: Arc::new(Seeds::Fresh(u128::from_ne_bytes(seed), AtomicU64::new(0))),
             records: Arc::new(Records::new(Format::Json, None)),
             refusals: Arc::default(),

@@ -91,14 +91,6 @@ impl LiveExchange {
             board.show(self.number, &self.request, &self.exchange.report());
         }
     }
-
-    /// Waits for the time at which [`Exchange::handle_timeout`] must be called.
-    pub(crate) async fn timeout(&self) {
-        match self.exchange.poll_timeout() {
-            Some(at) => tokio::time::sleep_until(self.clock.instant(at)).await,
-            None => std::future::pending().await,
-        }
-    }
 }
 
 impl Drop for LiveExchange {

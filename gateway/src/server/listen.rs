@@ -32,6 +32,7 @@ use crate::server::budget::Budget;
 use crate::server::connections::{Connections, Stage};
 use crate::server::door::{Door, View};
 use crate::server::offload::{Offload, Translations};
+use crate::server::open_calls::Means;
 use crate::server::origin::Callers;
 use crate::server::ready::Ready;
 use crate::server::records::Records;
@@ -136,13 +137,16 @@ fn serve(
     let fetches = Arc::new(FetchLimits::new());
     let has_keys = !config.client_keys.is_empty();
     let callers = Arc::new(Callers::new(address, &door.allow_host, has_keys));
-    let gateway = |load| Gateway {
-        config: Arc::clone(&config),
-        caller: Arc::new(Caller::new(&config, &connector)),
-        budget: Arc::clone(&budget),
+    let means = || Means {
+        caller: Caller::new(&config, &connector),
         translations: Translations::new(translations.clone()),
         documents: Arc::clone(&documents),
         fetches: Arc::clone(&fetches),
+    };
+    let gateway = |load| Gateway {
+        config: Arc::clone(&config),
+        means: Arc::new(means()),
+        budget: Arc::clone(&budget),
         seeds: Arc::clone(&seeds),
         records: Arc::clone(&records),
         refusals: Arc::clone(&refusals),

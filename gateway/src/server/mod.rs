@@ -9,6 +9,8 @@
 //! | `client_socket` | sockets of clients, with the count of bytes of unfinished heads |
 //! | `service` | one request, from its head to the head of its answer |
 //! | `exchange` | an exchange while it lives, counted and logged at its end |
+//! | `driver` | driver of an exchange: its calls, its timer, and the response |
+//! | `open_calls` | open calls of an exchange: requests, downloads, documents |
 //! | `request_body`, `response_body` | the client's body, and the answer's |
 //! | `reply` | responses with a body that is known as a whole |
 //! | `watched_body` | detection of clients that stop reading |
@@ -25,10 +27,12 @@ pub(crate) mod budget;
 mod client_socket;
 pub(crate) mod connections;
 pub(crate) mod door;
+mod driver;
 pub(crate) mod exchange;
 pub(crate) mod listen;
 pub(crate) mod load;
 pub(crate) mod offload;
+pub(crate) mod open_calls;
 pub(crate) mod origin;
 mod passthrough;
 pub(crate) mod ready;

@@ -22,7 +22,7 @@ const LARGE_BYTES: usize = 2 << 20;
 
 /// Size, in bytes, below which a body is translated at once on the connection's thread, without
 /// waiting for other translations.
-const TURN_BYTES: usize = 4 << 10;
+pub(crate) const TURN_BYTES: usize = 4 << 10;
 
 /// Maximum number of translation threads, whatever the number of processors: each may work on a
 /// body of [`LARGE_BYTES`].
@@ -100,11 +100,6 @@ impl Translations {
             }
             _ => self.apart.run(bytes, job).await,
         }
-    }
-
-    /// Returns the threads for long translations, for callers that poll a translation as a future.
-    pub(crate) fn apart(&self) -> &Offload {
-        &self.apart
     }
 }
 

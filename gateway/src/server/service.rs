@@ -5,47 +5,39 @@
 //! connection to the upstream.
 
 use std::io;
-use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
-use creole::{Call, Config, Failure, Header, Owner, Refusals, RequestHead, To};
+use creole::{Config, Failure, Header, Owner, Refusals, RequestHead};
 use hyper::body::{Body as _, Incoming};
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response, Version};
 
 use crate::clock::Clock;
-use crate::documents::{Documents, WantedText};
 use crate::headers;
 use crate::metrics;
 use crate::page;
 use crate::server::budget::{Budget, Held};
 use crate::server::connections::{Busy, Stage};
+use crate::server::driver::Driver;
 use crate::server::exchange::LiveExchange;
 use crate::server::load::Load;
-use crate::server::offload::Translations;
+use crate::server::open_calls::Means;
 use crate::server::origin::Callers;
 use crate::server::passthrough::{self, Passing};
 use crate::server::records::Records;
 use crate::server::reply::without_body;
 use crate::server::request_body::{collect, discard, discard_sent};
-use crate::server::response_body::{Answered, Answering, Body};
+use crate::server::response_body::Body;
 use crate::server::watched_body::WatchedBody;
-use crate::upstream::call::Caller;
-use crate::upstream::decompress;
-use crate::upstream::fetch_limits::FetchLimits;
 
 /// State that the requests of one thread share. Except for the upstream connections and the load,
 /// other threads share it too.
 #[derive(Debug)]
 pub(crate) struct Gateway {
     pub(crate) config: Arc<Config>,
-    pub(crate) caller: Arc<Caller>,
+    pub(crate) means: Arc<Means>,
     pub(crate) budget: Arc<Budget>,
-    pub(crate) translations: Translations,
-    pub(crate) documents: Arc<Documents>,
-    pub(crate) fetches: Arc<FetchLimits>,
     pub(crate) seeds: Arc<Seeds>,
     pub(crate) records: Arc<Records>,
     pub(crate) refusals: Arc<Refusals>,
@@ -119,7 +111,7 @@ impl Gateway {
                 Decided::Passes(asked) => (
                     Box::pin(passthrough::pass(
                         &gateway.config,
-                        &gateway.caller.client,
+                        &gateway.means.caller.client,
                         *asked,
                         &mut busy,
                     ))
@@ -205,7 +197,7 @@ impl Gateway {
         let source = page::Source {
             board: self.records.board.clone()?,
             config: Arc::clone(&self.config),
-            client: self.caller.client.clone(),
+            client: self.means.caller.client.clone(),
         };
         let sent = (&head.headers, list);
         let response = page::respond(wanted, source, self.is_local, sent, || {
@@ -239,119 +231,9 @@ impl Gateway {
         busy.reach(Stage::Whole);
         let now = live.clock.now();
         live.exchange.handle_request_body(collected, now);
-        let mut reading = Duration::ZERO;
-        loop {
-            // The memory of the exchange counts until the translation has ended. A translation on
-            // another thread goes on even if the client disconnects.
-            let bytes = live.exchange.held_bytes();
-            let config = Arc::clone(&self.config);
-            let translate = move || {
-                let now = live.clock.now();
-                let mut call = live.timed(|exchange| exchange.poll_call(now));
-                let limits = &config.settings.read_documents;
-                let wanted = call.as_mut().and_then(|call| WantedText::of(call, limits));
-                (live, held, call, wanted)
-            };
-            let (call, wanted);
-            (live, held, call, wanted) = self.translations.run(bytes, translate).await;
-            let Some(call) = call else { return live.reply() };
-            match wanted {
-                None => match self.call(live, call, (held, owner)).await {
-                    Answered::Response(response) => return response,
-                    Answered::Due(due, kept) => (live, held) = (*due, kept),
-                },
-                Some(wanted) => {
-                    if !held.set(live.exchange.held_bytes().saturating_add(wanted.bytes())) {
-                        return live.fail(Failure::Overloaded);
-                    }
-                    let until = live.clock.instant(wanted.until());
-                    let limits = &self.config.settings.read_documents;
-                    let reader = (owner, &mut reading);
-                    let text = self.documents.read(wanted, limits, until, reader).await;
-                    live.exchange.handle_document(call.id, text);
-                }
-            }
-        }
+        let driver = Driver::new(live, held, owner, Arc::clone(&self.means));
+        Body::translated(Box::new(driver)).await
     }
-
-    /// Makes one call of an upstream, up to the head of the response for the client.
-    async fn call(
-        &self,
-        mut live: LiveExchange,
-        call: Call,
-        (mut held, owner): (Held, Owner),
-    ) -> Answered {
-        if !held.set(live.exchange.held_bytes().saturating_add(call.body.len())) {
-            return Answered::Response(live.fail(Failure::Overloaded));
-        }
-        let id = call.id;
-        let url = match &call.to {
-            To::Web(fetch) => Some(fetch.url.clone()),
-            To::Upstream(_) | To::Document { .. } => None,
-        };
-        let (apart, caller) = (self.translations.apart().clone(), Arc::clone(&self.caller));
-        let bytes = call.body.len();
-        let mut sent = self.caller.start(call);
-        let waited = {
-            let mut answer = pin!(async {
-                let fetching = match url {
-                    Some(url) => self.fetches.begin(owner, &url).await,
-                    None => None,
-                };
-                ((&mut sent).await, fetching)
-            });
-            loop {
-                tokio::select! {
-                    biased;
-                    answered = &mut answer => break Ok(answered),
-                    () = live.timeout() => {
-                        live.exchange.handle_timeout(live.clock.now());
-                        if live.exchange.is_ended() || live.exchange.is_call_due() {
-                            return without_answer(live, held);
-                        }
-                        if let Some(head) = live.exchange.poll_head() {
-                            break Err(head);
-                        }
-                    }
-                }
-            }
-        };
-        // The permit `_fetching` is kept to the end of this function, in which an image is read to
-        // its end.
-        let (answered, _fetching) = match waited {
-            Ok(answered) => answered,
-            Err(head) => {
-                let waiting = Answering::new(live, id, (apart, caller), None, held);
-                return Answered::Response(waiting.waiting(sent, bytes).begin(head));
-            }
-        };
-        let response = match answered {
-            Ok(response) => response,
-            Err(failure) => {
-                live.exchange.handle_call_failure(id, failure, live.clock.now());
-                return without_answer(live, held);
-            }
-        };
-        let (head, upstream) = response.into_parts();
-        let mut list = headers::list(&head.headers);
-        let upstream = decompress::DecompressedBody::new(upstream, &mut list);
-        live.exchange.handle_call_head(id, head.status.as_u16(), &list, live.clock.now());
-        // The request was sent; only the memory that the exchange may need again still counts.
-        let _ = held.set(live.exchange.held_bytes());
-        if live.exchange.is_call_due() {
-            return without_answer(live, held);
-        }
-        Answering::new(live, id, (apart, caller), Some(upstream), held).respond().await
-    }
-}
-
-/// Continues after a call that gives the client no response. Either another call is due (a failed
-/// image download does not stop the exchange), or the exchange has ended.
-fn without_answer(mut live: LiveExchange, held: Held) -> Answered {
-    if live.exchange.is_call_due() {
-        return Answered::Due(Box::new(live), held);
-    }
-    Answered::Response(live.reply())
 }
 
 #[cfg(test)]

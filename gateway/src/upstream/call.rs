@@ -1,6 +1,5 @@
-//! Calls of upstreams: the first call of a request, and later ones.
+//! Sender of an exchange's calls, to upstreams and to web servers.
 
-use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -15,16 +14,13 @@ use crate::upstream::client::{self, UpstreamClient};
 use crate::upstream::connection::Connector;
 use crate::upstream::fetch::Fetcher;
 
-/// Sender of calls to the upstreams of a configuration.
+/// Sender of calls, to the upstreams of a configuration and to web servers.
 #[derive(Debug)]
 pub(crate) struct Caller {
-    config: Arc<Config>,
+    pub(crate) config: Arc<Config>,
     pub(crate) client: UpstreamClient,
     web: Fetcher,
 }
-
-/// A sent call whose response head has not arrived yet.
-pub(crate) type Sent = Pin<Box<dyn Future<Output = Result<Response<Incoming>, Failure>> + Send>>;
 
 impl Caller {
     /// Returns a caller with its own connections.
@@ -47,12 +43,6 @@ impl Caller {
         let request = request(upstream, call).ok_or(Failure::NoRoute)?;
         let answered = self.client.send(request).await;
         answered.map_err(|error| client::unreachable(name, &error))
-    }
-
-    /// Sends a call in a future that the client's connection polls.
-    pub(crate) fn start(self: &Arc<Self>, call: Call) -> Sent {
-        let caller = Arc::clone(self);
-        Box::pin(async move { caller.send(call).await })
     }
 }
 

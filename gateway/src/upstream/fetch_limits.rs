@@ -19,6 +19,9 @@ const FETCHES_MAX: usize = 16;
 /// Maximum number of simultaneous downloads from one host.
 const FETCHES_OF_HOST_MAX: usize = 4;
 
+/// Permits of a download, from its host and in total, which are kept until the download has ended.
+pub(crate) type DownloadPermits = (Permit, Permit);
+
 /// Semaphores for all downloads of the gateway, and for each host.
 #[derive(Debug)]
 pub(crate) struct FetchLimits {
@@ -31,9 +34,8 @@ impl FetchLimits {
         Self { all: FairSemaphore::new(FETCHES_MAX), hosts: Mutex::default() }
     }
 
-    /// Waits until a client may start one more download from the host of a URL. The two permits (in
-    /// total and for the host) must be kept until the download has ended.
-    pub(crate) async fn begin(&self, owner: Owner, url: &str) -> Option<(Permit, Permit)> {
+    /// Waits until a client may start one more download from the host of a URL.
+    pub(crate) async fn begin(&self, owner: Owner, url: &str) -> Option<DownloadPermits> {
         let of_host = self.host(url).begin(owner).await?;
         Some((of_host, self.all.begin(owner).await?))
     }
@@ -57,7 +59,7 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    async fn begins(fetches: &FetchLimits, owner: u64, url: &str) -> Option<(Permit, Permit)> {
+    async fn begins(fetches: &FetchLimits, owner: u64, url: &str) -> Option<DownloadPermits> {
         let begin = fetches.begin(Owner(owner), url);
         tokio::time::timeout(Duration::from_secs(1), begin).await.ok().flatten()
     }

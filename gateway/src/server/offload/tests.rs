@@ -32,7 +32,7 @@ async fn large_bodies_take_turns_and_hold_up_no_other() {
     let (begun, most) = (Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default());
     let large = (0..6).map(|_| {
         let (running, begun, most) = (Arc::clone(&running), Arc::clone(&begun), Arc::clone(&most));
-        let apart = translations.apart().clone();
+        let apart = translations.apart.clone();
         tokio::spawn(async move {
             let job = move || {
                 begun.fetch_add(1, Ordering::SeqCst);

@@ -2,8 +2,7 @@
 
 use super::*;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::num::NonZero;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -18,18 +17,14 @@ use crate::log::Format;
 use crate::page::Board;
 use crate::server::client_socket::ClientSocket;
 use crate::server::connections::{ClientConnection, Connections, PASSING_MAX};
-use crate::server::offload::Offload;
+use crate::server::open_calls::tests::means;
 use crate::server::workers;
-use crate::upstream::client;
 
 pub(crate) fn gateway(address: SocketAddr, load: Load) -> Gateway {
     Gateway {
         config: Arc::new(Config::default()),
-        caller: Arc::new(Caller::new(&Arc::default(), &client::connector().unwrap())),
+        means: means(Arc::default()),
         budget: Budget::new(1 << 20),
-        translations: Translations::new(Offload::start(NonZero::<usize>::MIN).unwrap()),
-        documents: Arc::new(Documents::new()),
-        fetches: Arc::new(FetchLimits::new()),
         seeds: Arc::new(Seeds::Fixed(1)),
         records: Arc::new(Records::new(Format::Json, None)),
         refusals: Arc::default(),
