@@ -3,7 +3,7 @@
 //! ```text
 //!  client ──▶ workerd ──▶ fetch ──▶ Exchange ──▶ fetch() ──▶ upstream
 //!                ▲                                             │
-//!                └── ReadableStream ◀── Answering ◀── body ◀───┘
+//!                └── ReadableStream ◀─── Driver ◀─── body ◀────┘
 //! ```
 //!
 //! An isolate serves many requests on one thread and can be thrown away at any moment, so nothing
@@ -21,11 +21,9 @@ mod configure;
 #[cfg(target_arch = "wasm32")]
 mod analytics;
 #[cfg(target_arch = "wasm32")]
-mod answer;
-#[cfg(target_arch = "wasm32")]
 mod body;
 #[cfg(target_arch = "wasm32")]
-mod call;
+mod driver;
 #[cfg(target_arch = "wasm32")]
 mod environment;
 #[cfg(target_arch = "wasm32")]
@@ -38,6 +36,8 @@ mod http;
 mod incoming;
 #[cfg(target_arch = "wasm32")]
 mod live;
+#[cfg(target_arch = "wasm32")]
+mod open_calls;
 #[cfg(target_arch = "wasm32")]
 mod pass;
 #[cfg(target_arch = "wasm32")]

@@ -93,9 +93,9 @@ impl Live {
         }
     }
 
-    /// Counts a call and the memory of its body. If the budget is exceeded, drops the client's
-    /// request body and counts again.
-    pub(crate) fn count_call(&mut self, call: &Call) -> Result<(), Failure> {
+    /// Counts a call and the memory of its body, plus `beside` bytes of other open calls. If the
+    /// budget is exceeded, drops the client's request body and counts again.
+    pub(crate) fn count_call(&mut self, call: &Call, beside: usize) -> Result<(), Failure> {
         let kept = if call.upstream().is_some() { 0 } else { CALLS_OF_MODELS };
         if self.calls.saturating_add(kept) >= self.isolate.calls_max {
             let reason = Unreachable::TooManyCalls;
@@ -103,7 +103,7 @@ impl Live {
             return Err(Failure::Unreachable(reason));
         }
         self.calls = self.calls.saturating_add(1);
-        let bytes = call.body.len();
+        let bytes = call.body.len().saturating_add(beside);
         self.count(bytes).or_else(|_| {
             self.exchange.forget_request_body();
             self.count(bytes)

@@ -6,10 +6,10 @@
 use creole::{Failure, Header, PassedHead};
 use worker::web_sys::{Request, Response};
 
-use crate::call::Aborting;
 use crate::http;
 use crate::incoming::Incoming;
 use crate::live::{self, Live};
+use crate::open_calls::Aborting;
 
 pub(crate) async fn pass(mut live: Box<Live>, request: &Request, head: Vec<Header>) -> Response {
     let url = request.url();
@@ -31,7 +31,7 @@ pub(crate) async fn pass(mut live: Box<Live>, request: &Request, head: Vec<Heade
     }
     // A client that disconnects before the head ends the upstream's request. After the head, the
     // runtime ends both bodies together.
-    let (aborting, signal) = Aborting::new();
+    let (mut aborting, signal) = Aborting::new();
     let body = request.body().map_or(wasm_bindgen::JsValue::NULL, Into::into);
     let sent = match http::send(&request.method(), &target, &headers, &body, &signal) {
         Ok(sent) => sent.await,

@@ -1,24 +1,20 @@
 //! Handling of one request: the body is collected, translated and sent on, and the answer is
 //! translated on the way back.
 
-use std::future::poll_fn;
 use std::rc::Rc;
-use std::task::Poll;
 
-use creole::{Call, CallId, Failure, Reply, RequestHead};
+use creole::{Failure, Reply, RequestHead};
 use wasm_bindgen::prelude::*;
 use worker::web_sys::{Request, Response};
 
-use crate::answer::{Answered, Answering};
 use crate::body;
-use crate::call::Sent;
+use crate::driver::Driver;
 use crate::environment::{Isolate, now, seed};
 use crate::gone::Client;
 use crate::http;
 use crate::incoming::Incoming;
 use crate::live::Live;
 use crate::pass;
-use crate::timer::Timer;
 
 /// Handles a request. `shim.js` calls this function for every request.
 #[wasm_bindgen(
@@ -72,61 +68,5 @@ async fn translate(mut live: Box<Live>, request: &Request) -> Response {
         Ok(collected) => live.exchange.handle_request_body(collected, now()),
         Err((failure, unread)) => return live.refuse(failure, unread.as_ref()),
     }
-    loop {
-        let Some(call) = live.exchange.poll_call(now()) else { return live.reply(None) };
-        match answer_of(live, call).await {
-            Answered::Response(response) => return response,
-            Answered::Due(due) => live = due,
-        }
-    }
-}
-
-/// Calls an upstream, and waits until a response for the client is ready or another call is due.
-async fn answer_of(mut live: Box<Live>, call: Call) -> Answered {
-    let id = call.id;
-    if let Err(failure) = live.count_call(&call) {
-        return failed(live, id, failure);
-    }
-    let Some(mut sent) = Sent::new(live.exchange.config(), call) else {
-        return failed(live, id, Failure::NoRoute);
-    };
-    let mut timer = Timer::default();
-    let answered = loop {
-        let next = poll_fn(|context| match sent.poll(live.exchange.config(), context) {
-            Poll::Ready(answered) => Poll::Ready(Some(answered)),
-            Poll::Pending => timer.poll(live.exchange.poll_timeout(), context).map(|()| None),
-        });
-        if let Some(answered) = next.await {
-            break answered;
-        }
-        live.exchange.handle_timeout(now());
-        if live.exchange.is_ended() || live.exchange.is_call_due() {
-            return without_answer(live);
-        }
-        if let Some(head) = live.exchange.poll_head() {
-            return Answered::Response(Answering::waiting(live, sent).begin(&head));
-        }
-    };
-    let response = match answered {
-        Ok(response) => response,
-        Err(failure) => return failed(live, id, failure),
-    };
-    let upstream = sent.answered(&response, &mut live.exchange);
-    Answering::new(live, id, upstream).respond().await
-}
-
-/// Reports to the exchange that its call failed, and returns what follows: another call or a
-/// response.
-fn failed(mut live: Box<Live>, call: CallId, failure: Failure) -> Answered {
-    live.fail_call(call, failure);
-    without_answer(live)
-}
-
-/// Ends a call whose answer does not go to the client. Either another call is due, even if an image
-/// could not be fetched, or the exchange has ended.
-fn without_answer(mut live: Box<Live>) -> Answered {
-    if live.exchange.is_call_due() {
-        return Answered::Due(live);
-    }
-    Answered::Response(live.reply(None))
+    Driver::new(live).respond().await
 }
