@@ -20,10 +20,10 @@ use std::borrow::Cow;
 use super::without::text;
 use super::{Edit, edited, range};
 use crate::carry::marks::Marks;
-use crate::config::{Guards, Pairing};
+use crate::config::Guards;
 use crate::error::Error;
 use crate::guards::loops::Guarded;
-use crate::history::{History, Recipient};
+use crate::history::{History, Recipient, pairs};
 use crate::json;
 use crate::model::request_context::Withheld;
 use crate::model::tool::{ReferencedTool, ToolChange};
@@ -57,8 +57,8 @@ struct GuardedRequest<'a> {
 
 impl<'a> GuardedRequest<'a> {
     /// Reads the parts of a request that the guards need. Returns `None` if the request cannot be
-    /// read.
-    fn read(mut request: Request<'a>, to: GuardedTarget<'_>, pairing: Pairing) -> Option<Self> {
+    /// read. Its history is already repaired.
+    fn read(mut request: Request<'a>, to: GuardedTarget<'_>) -> Option<Self> {
         let profile = to.profile;
         // Warnings about content that is only inspected are of no use to the client.
         let mut unreported = Warnings::new(false);
@@ -71,7 +71,7 @@ impl<'a> GuardedRequest<'a> {
         let recipient =
             Recipient { profile, marks: &Marks::default(), keeps_ids: false, takes_items: false };
         let mut history = History::read(messages, recipient, &mut unreported).ok()?;
-        history.repair(pairing, &mut unreported);
+        pairs::order(&mut history.turns);
         // The API refuses references to tools outside of `tools`, such as tools defined within the
         // conversation.
         let mut referred = history.activated;
@@ -141,7 +141,7 @@ impl Edits {
     ) -> Result<Self, Error> {
         let thinks = request.as_ref().is_some_and(has_thinking);
         let is_bound = words::has(to.model, "claude") && thinks;
-        let read = request.and_then(|request| GuardedRequest::read(request, to, settings.pairing));
+        let read = request.and_then(|request| GuardedRequest::read(request, to));
         let Some(mut read) = read else { return Ok(Self::skipped(settings, warnings)) };
         let before = warnings.clone();
         let mut guarded = Guarded::new(&read.turns, &mut read.tools, settings, warnings)?;

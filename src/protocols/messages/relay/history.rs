@@ -19,10 +19,19 @@ use crate::model::turn::{MOVED, Turn, UserPart};
 use crate::model::{Block, Message, Role, ToolResult, ToolUse};
 use crate::observe::warning::Warnings;
 
-/// Messages of a client's request, which are repaired for an upstream of the Messages API.
-pub(super) struct SentMessages<'r, 'a> {
+/// Repair that the messages of a request need. The request can still be read as a whole until
+/// [`NeededRepair::write`].
+pub(super) struct NeededRepair {
+    /// Flags, one for each message: true if blocks of the message are not sent to the upstream.
+    shortened: Vec<bool>,
+    /// True if calls and results do not form pairs.
+    unpaired: bool,
+}
+
+/// Messages of a client's request while they are repaired for an upstream of the Messages API.
+struct SentMessages<'r, 'a> {
     body: &'a str,
-    messages: &'r [Message<'a>],
+    messages: &'r mut [Message<'a>],
     /// Flags, one for each message: true if blocks of the message are not sent to the upstream.
     shortened: Vec<bool>,
 }
@@ -54,18 +63,31 @@ fn content<'a>(message: &Message<'a>) -> &'a str {
     json::member(message.raw, "content").unwrap_or_default()
 }
 
-/// Returns the content blocks of a message that are sent to the upstream, each with its JSON text.
-/// A content that is a string is one block.
-fn kept<'r, 'a>(message: &'r Message<'a>) -> impl Iterator<Item = (&'a str, &'r Block<'a>)> {
+/// Returns the JSON text of each content block of a message. A content that is a string is one
+/// block.
+fn raws<'a>(message: &Message<'a>) -> impl Iterator<Item = &'a str> + use<'a> {
     let content = content(message);
     let string = content.starts_with('"').then_some(content);
-    let raws = string.into_iter().chain(json::elements(content));
-    raws.zip(&message.content).filter(|(_, block)| left_out(block).is_none())
+    string.into_iter().chain(json::elements(content))
 }
 
-impl<'r, 'a> SentMessages<'r, 'a> {
+/// Returns the JSON text of each content block of a message that is sent to the upstream.
+fn kept<'a>(message: &Message<'a>) -> impl Iterator<Item = &'a str> {
+    let blocks = raws(message).zip(&message.content);
+    blocks.filter(|(_, block)| left_out(block).is_none()).map(|(raw, _)| raw)
+}
+
+impl NeededRepair {
     /// Finds the content blocks of `messages` that are not sent to the upstream, and warns of each.
-    pub(super) fn new(body: &'a str, messages: &'r [Message<'a>], warnings: &mut Warnings) -> Self {
+    /// Returns `None` if the client's messages need no change.
+    ///
+    /// # Errors
+    /// Calls and results do not form pairs, and `pairing` refuses them.
+    pub(super) fn find(
+        messages: &[Message<'_>],
+        pairing: Pairing,
+        warnings: &mut Warnings,
+    ) -> Result<Option<Self>, Error> {
         let mut shortened = Vec::with_capacity(messages.len());
         for (at, message) in messages.iter().enumerate() {
             let mut omitted: Vec<_> = message.content.iter().filter_map(left_out).collect();
@@ -87,54 +109,60 @@ impl<'r, 'a> SentMessages<'r, 'a> {
             });
             shortened.push(!omitted.is_empty());
         }
-        Self { body, messages, shortened }
-    }
-
-    /// Returns the repaired text of all messages, or `None` if the client's messages need no
-    /// change.
-    pub(super) fn repair(
-        &self,
-        pairing: Pairing,
-        warnings: &mut Warnings,
-    ) -> Result<Option<String>, Error> {
-        let check = || pairs::check(self.messages, |block| left_out(block).is_none());
+        let check = || pairs::check(messages, |block| left_out(block).is_none());
         if pairing == Pairing::Reject {
             pairs::rejected(check(), warnings)?;
-        } else if pairing == Pairing::Repair && check().is_err() {
-            let before = warnings.count();
-            let (turns, firsts) = self.turns();
-            let written = self.write_turns(&pairs::repair(turns, warnings), &firsts);
-            if written.is_some() {
-                warnings.acted("pairing");
-                // A warning may be missing: `pairs` does not count a result that moves before a
-                // text.
-                if warnings.count() == before {
-                    warnings.add("tool_result_moved");
-                }
-            }
-            return Ok(written);
         }
-        let any = self.shortened.contains(&true);
-        Ok(any.then(|| {
-            json::written(|json| {
-                json.begin_array();
-                (0..self.messages.len()).for_each(|at| self.write(at, json));
-                json.end_array();
-            })
-        }))
+        let unpaired = pairing == Pairing::Repair && check().is_err();
+        Ok((unpaired || shortened.contains(&true)).then_some(Self { shortened, unpaired }))
     }
 
-    /// Returns the turns of the kept blocks, and the offset of each message's first kept block.
-    fn turns(&self) -> (Vec<Turn<'a>>, Vec<usize>) {
+    /// Returns the repaired text of all messages, or `None` if they are the client's, unchanged.
+    /// Calls and results are taken out of `messages`, so that they are not held twice.
+    pub(super) fn write<'a>(
+        self,
+        body: &'a str,
+        messages: &mut [Message<'a>],
+        warnings: &mut Warnings,
+    ) -> Option<String> {
+        let mut sent = SentMessages { body, messages, shortened: self.shortened };
+        if !self.unpaired {
+            return Some(json::written(|json| {
+                json.begin_array();
+                (0..sent.messages.len()).for_each(|at| sent.write(at, json));
+                json.end_array();
+            }));
+        }
+        let before = warnings.count();
+        let (turns, firsts) = sent.take_turns();
+        let written = sent.write_turns(&pairs::repair(turns, warnings), &firsts);
+        if written.is_some() {
+            warnings.acted("pairing");
+            // A warning may be missing: `pairs` does not count a result that moves before a text.
+            if warnings.count() == before {
+                warnings.add("tool_result_moved");
+            }
+        }
+        written
+    }
+}
+
+impl<'a> SentMessages<'_, 'a> {
+    /// Takes calls and results out of the messages. Returns the turns of the kept blocks, and the
+    /// offset of each message's first kept block.
+    fn take_turns(&mut self) -> (Vec<Turn<'a>>, Vec<usize>) {
         let (mut turns, mut firsts) = (Turns::default(), Vec::with_capacity(self.messages.len()));
-        for message in self.messages {
+        for message in self.messages.iter_mut() {
             if message.role == Role::User {
                 turns.user();
             }
             turns.expect(message.content.len());
             let mut first = None;
-            for (raw, block) in kept(message) {
-                let at = self.offset(raw);
+            for (raw, block) in raws(message).zip(&mut message.content) {
+                if left_out(block).is_some() {
+                    continue;
+                }
+                let at = super::offset(self.body, raw);
                 first = first.or(Some(at));
                 match (message.role, stand_in(at, raw, block)) {
                     (Role::Assistant, block) => turns.block(block),
@@ -227,7 +255,7 @@ impl<'r, 'a> SentMessages<'r, 'a> {
             if firsts.get(at) != Some(&self.offset(first)) {
                 return None;
             }
-            for (raw, _) in kept(message) {
+            for raw in kept(message) {
                 match entries.next() {
                     Some(Entry::Raw(entry)) if self.offset(entry) == self.offset(raw) => {}
                     _ => return None,
@@ -246,34 +274,36 @@ impl<'r, 'a> SentMessages<'r, 'a> {
             json.raw(message.raw);
             return;
         }
-        let entries: Vec<_> = kept(message).map(|(raw, _)| Entry::Raw(raw)).collect();
+        let entries: Vec<_> = kept(message).map(Entry::Raw).collect();
         if !entries.is_empty() {
             write_message(Some(message), message.role, &entries, json);
         }
     }
 }
 
-/// Makes a content block for `history::pairs`, which reads only the ids of calls and results. The
-/// raw JSON text serves as the block's content.
-fn stand_in<'a>(at: usize, raw: &'a str, block: &Block<'a>) -> Block<'a> {
+/// Makes a content block for `history::pairs`, which reads only the ids of calls and results, and
+/// takes a call or result out of the message. The raw JSON text serves as the block's content.
+fn stand_in<'a>(at: usize, raw: &'a str, block: &mut Block<'a>) -> Block<'a> {
     let text = Block::Unknown(Str::plain(raw));
     match block {
-        Block::ToolUse(call) => Block::ToolUse(Box::new(ToolUse {
-            at,
-            id: call.id,
-            name: Str::default(),
-            toolset: None,
-            input: Raw::of(raw),
-            cleared: false,
-        })),
-        Block::ToolResult(result) => Block::ToolResult(Box::new(ToolResult {
-            id: result.id,
-            content: vec![text],
-            is_error: false,
-            cleared: false,
-        })),
-        _ => text,
+        Block::ToolUse(call) => {
+            **call = ToolUse {
+                at,
+                id: call.id,
+                name: Str::default(),
+                toolset: None,
+                input: Raw::of(raw),
+                cleared: false,
+            };
+        }
+        Block::ToolResult(result) => {
+            let (id, content) = (result.id, vec![text]);
+            **result = ToolResult { id, content, is_error: false, cleared: false };
+        }
+        _ => return text,
     }
+    // A note is sent, as the block was.
+    std::mem::replace(block, Block::Note)
 }
 
 /// Content block of a repaired message, before it is written as JSON.

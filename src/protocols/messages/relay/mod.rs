@@ -38,12 +38,11 @@ use crate::profile::ImageParts;
 use crate::protocols::client::{ClientRequest, Purpose};
 use crate::protocols::conversation;
 use crate::protocols::upstream::Translated;
-use crate::text::names::NameSet;
 use crate::text::{surrogates, words};
 use crate::tokens;
 use crate::upstream_error::refused::Refused;
-use guards::Edits;
-use history::SentMessages;
+use guards::{Edits, GuardedTarget};
+use history::NeededRepair;
 use without::{Without, without_member};
 
 /// Writes a request for an upstream of the Messages API, without the parts that the upstream
@@ -123,20 +122,16 @@ fn relay(
         return Err(json::Error::value("expected each name once").in_key(name).into());
     }
     let guards = config.guards(upstream);
-    let mut edits: Vec<Edit> = Vec::new();
-    if outgoing != model {
-        edits.push((envelope.model.1, json::quoted(outgoing)));
-    }
     let pairing = pairing(guards, config, envelope.thread);
-    let read = read(body)?;
+    let mut read = read(body)?;
     let ids_used = read.as_ref().map(call_ids).unwrap_or_default();
-    if let Some((request, messages)) = read.as_ref().zip(envelope.messages) {
-        let sent = SentMessages::new(body, &request.messages, warnings);
-        edits.extend(sent.repair(pairing, warnings)?.map(|text| (messages, text)));
-    }
+    let repair = match &read {
+        Some(request) => NeededRepair::find(&request.messages, pairing, warnings)?,
+        None => None,
+    };
     // Decisions need the whole request.
-    let typed = read.filter(|request| !request.has_unread);
-    if let Some(request) = &typed {
+    let typed = read.as_ref().filter(|request| !request.has_unread);
+    if let Some(request) = typed {
         client.check_strictly(request)?;
     }
     let mut context = Box::new(RequestContext {
@@ -148,22 +143,25 @@ fn relay(
         edge_key: upstream.key.is_own(),
         is_judged: client.is_judged(envelope.safeguards),
         profile: upstream.profile.clone(),
-        ..context(typed.as_ref(), body, config)
+        ..context(typed, body, config)
     });
-    let edits_none = edits.is_empty();
-    // The parsed request is useless for an edited body, and takes as much memory as the body.
-    let typed = typed.filter(|_| edits_none);
+    let mut edits: Vec<Edit> = Vec::new();
+    if outgoing != model {
+        edits.push((envelope.model.1, json::quoted(outgoing)));
+    }
+    if let (Some(repair), Some(place), Some(request)) = (repair, envelope.messages, &mut read) {
+        edits.extend(repair.write(body, &mut request.messages, warnings).map(|it| (place, it)));
+        // The request was taken apart, and takes more memory than the body.
+        read = None;
+    }
+    let typed = read.filter(|request| !request.has_unread);
     let mut body_up = edited(body, edits);
     let mut end = None;
     // Guards have nothing to count in a request without calls, or whose calls the server keeps.
     if !ids_used.is_empty() && !envelope.thread {
-        let to = guards::GuardedTarget { model: outgoing, profile: &upstream.profile };
-        let decided = guard(&mut body_up, typed, to, guards, warnings)?;
-        context.withheld = decided.withheld;
-        end = decided.end;
+        end = guard(&mut body_up, typed, guards, &mut context, warnings)?;
     }
-    tool_id::count_forms(&ids_used, &mut context.counts);
-    context.ids_used = ids_used;
+    store_ids(&ids_used, &mut context);
     // A guard answers in place of the upstream.
     if let Some(text) = end {
         return Ok(Translated::Answer { context, text, stop_reason: StopReason::EndTurn });
@@ -188,27 +186,37 @@ fn read(body: &str) -> Result<Option<Request<'_>>, Error> {
     }
 }
 
-/// Returns the ids of all calls in a request.
-fn call_ids(request: &Request<'_>) -> NameSet<'static> {
-    let mut ids = NameSet::default();
-    for call in request.messages.iter().flat_map(|message| calls(&message.content)) {
-        ids.add(call.id.decode().into_owned());
-    }
+/// Returns the ids of all calls in a request. A list takes much less memory than a set.
+fn call_ids<'a>(request: &Request<'a>) -> Vec<Str<'a>> {
+    let calls = || request.messages.iter().flat_map(|message| calls(&message.content));
+    let mut ids = Vec::with_capacity(calls().count());
+    ids.extend(calls().map(|call| call.id));
     ids
 }
 
-/// Applies the guards to an upstream body. `typed`: the parsed body, if available.
+/// Stores the ids of a request's calls, and counts them by their forms.
+fn store_ids(ids: &[Str<'_>], context: &mut RequestContext) {
+    for id in ids {
+        context.ids_used.add(id.decode().into_owned());
+    }
+    tool_id::count_forms(&context.ids_used, &mut context.counts);
+}
+
+/// Applies the guards to an upstream body, and returns the text of an answer in place of the
+/// upstream's. `typed`: the parsed body, if available.
 fn guard(
     body_up: &mut String,
     typed: Option<Request<'_>>,
-    to: guards::GuardedTarget<'_>,
     guards: &Guards,
+    context: &mut RequestContext,
     warnings: &mut Warnings,
-) -> Result<Edits, Error> {
+) -> Result<Option<String>, Error> {
     let read = || Request::read(body_up, &mut Warnings::new(false)).ok();
+    let to = GuardedTarget { model: &context.upstream_model, profile: &context.profile };
     let decided = Edits::new(typed.or_else(read), to, guards, warnings)?;
     *body_up = decided.apply(mem::take(body_up));
-    Ok(decided)
+    context.withheld = decided.withheld;
+    Ok(decided.end)
 }
 
 /// Returns the rule for calls and results that do not form pairs.
