@@ -44,8 +44,8 @@ use crate::config::Pairing;
 use crate::error::Error;
 use crate::json::Str;
 use crate::model::tool::ToolChange;
-use crate::model::turn::Turn;
-use crate::model::{Message, Text};
+use crate::model::turn::{Turn, calls};
+use crate::model::{Block, Message, Text};
 use crate::observe::warning::Warnings;
 use crate::profile::ToolSchema;
 use crate::text::names::NameSet;
@@ -85,6 +85,13 @@ impl<'a> History<'a> {
         let is_gemini = recipient.profile.tool_schema == ToolSchema::Gemini;
         history.turns = joined(turns, recipient.profile.alternating_roles || is_gemini);
         Ok(history)
+    }
+
+    /// Adds the ids of the calls among the blocks of the assistant.
+    fn add_ids(&mut self, blocks: &[Block<'_>]) {
+        for call in calls(blocks) {
+            self.ids.add(call.id.decode().into_owned());
+        }
     }
 
     /// Gives every call exactly one result, if the configuration asks for that, and sorts results

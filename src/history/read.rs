@@ -79,6 +79,11 @@ fn is_unreadable(block: &Block<'_>) -> bool {
     words.is_empty()
 }
 
+/// Returns true if a block of the assistant is sent to every upstream as it is.
+fn stays(block: &Block<'_>) -> bool {
+    matches!(block, Block::Text(_) | Block::ToolUse(_))
+}
+
 impl<'a> HistoryReading<'_, '_, 'a> {
     /// Reads a message of the user or the assistant.
     fn message(&mut self, at: usize, of_user: bool, content: Vec<Block<'a>>) -> Result<(), Error> {
@@ -92,12 +97,19 @@ impl<'a> HistoryReading<'_, '_, 'a> {
             self.turns.assistant(content.len());
             self.thought.begin();
         }
+        self.begun = true;
+        self.answered |= !of_user;
+        if !of_user && !goes_on && content.iter().all(stays) {
+            if self.recipient.keeps_ids {
+                self.history.add_ids(&content);
+            }
+            self.turns.blocks(content);
+            return Ok(());
+        }
         for (number, block) in content.into_iter().enumerate().skip(usize::from(goes_on)) {
             let taken = if of_user { self.user(block) } else { self.assistant(block) };
             taken.map_err(|refused| refused.at(at, number, of_user))?;
         }
-        self.begun = true;
-        self.answered |= !of_user;
         Ok(())
     }
 
@@ -145,11 +157,11 @@ impl<'a> HistoryReading<'_, '_, 'a> {
 
     fn assistant(&mut self, block: Block<'a>) -> Result<(), NotTaken> {
         match block {
-            Block::ToolUse(call) => {
+            Block::ToolUse(_) => {
                 if self.recipient.keeps_ids {
-                    self.history.ids.add(call.id.decode().into_owned());
+                    self.history.add_ids(std::slice::from_ref(&block));
                 }
-                self.turns.block(Block::ToolUse(call));
+                self.turns.block(block);
             }
             Block::Thinking { thinking, signature } => self.thinking(thinking, signature)?,
             // Clients may store a thinking block without text in this form, with its signature in

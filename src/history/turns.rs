@@ -4,6 +4,9 @@ use crate::json::Str;
 use crate::model::turn::{Turn, User, UserPart};
 use crate::model::{Block, ToolResult};
 
+/// Number of tool results in a message above which their list is allocated in two halves.
+const MANY_RESULTS: usize = 1_000;
+
 /// Turns of a conversation that is being read.
 #[derive(Debug, Default)]
 pub(crate) struct Turns<'a> {
@@ -28,8 +31,14 @@ impl<'a> Turns<'a> {
     pub(crate) fn result(&mut self, result: ToolResult<'a>) {
         self.user();
         if let Some(Turn::User(user)) = self.turns.last_mut() {
-            if user.results.capacity() == 0 {
-                user.results.reserve_exact(std::mem::take(&mut self.expected));
+            let begins = user.results.capacity() == 0;
+            let is_full = user.results.len() == user.results.capacity();
+            if begins || is_full && self.expected >= MANY_RESULTS / 2 {
+                // The second half of many results gets its place after the first half was freed.
+                let is_half = begins && self.expected > MANY_RESULTS;
+                let count = if is_half { self.expected / 2 } else { self.expected };
+                self.expected = self.expected.saturating_sub(count);
+                user.results.reserve_exact(count);
             }
             user.results.push(result);
         }
@@ -78,6 +87,18 @@ impl<'a> Turns<'a> {
             _ => {
                 let mut blocks = Vec::with_capacity(std::mem::take(&mut self.expected));
                 blocks.push(block);
+                self.turns.push(Turn::Assistant(blocks));
+            }
+        }
+    }
+
+    /// Adds all blocks of a message to the assistant's turn.
+    pub(super) fn blocks(&mut self, mut blocks: Vec<Block<'a>>) {
+        match self.turns.last_mut() {
+            Some(Turn::Assistant(known)) if !self.begins => known.append(&mut blocks),
+            _ if blocks.is_empty() => {}
+            _ => {
+                self.begins = false;
                 self.turns.push(Turn::Assistant(blocks));
             }
         }
