@@ -43,7 +43,7 @@ impl Live {
             ask_again: true,
             list_models: true,
             fetch: true,
-            calls_at_once: 1,
+            calls_at_once: 4,
             read_documents: false,
             serve_others: false,
         };

@@ -52,7 +52,7 @@ impl LiveExchange {
             ask_again: true,
             list_models: true,
             fetch: true,
-            calls_at_once: 1,
+            calls_at_once: 4,
             read_documents: true,
             serve_others: false,
         };
