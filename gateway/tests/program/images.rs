@@ -53,6 +53,19 @@ async fn one_that_does_not_come_is_an_error_or_words_and_never_in_the_log() {
 }
 
 #[tokio::test]
+async fn several_are_fetched_at_one_time() {
+    let upstream = Upstream::with_images().await;
+    let gateway = Gateway::start_with(&[], &images_config(&upstream), &[]);
+    // One after another, the first would use up the time of both.
+    let urls = ["/silent.png?1", "/silent.png?2"].map(|path| upstream.image(path));
+    let sent = request("POST", &gateway.url("/v1/messages"), image_messages(&urls, true));
+    let got = send(&client(false), sent).await;
+    assert_eq!(got.status.as_u16(), 200, "{}", got.body);
+    let asked = upstream.asked.lock().unwrap();
+    assert_eq!(asked.iter().filter(|asked| asked.method == "GET").count(), 2);
+}
+
+#[tokio::test]
 async fn nobody_who_is_not_named_is_asked() {
     let upstream = Upstream::with_images().await;
     let gateway = Gateway::start_with(&[], &images_config(&upstream), &[]);

@@ -46,6 +46,18 @@ async fn one_that_does_not_come_is_an_error_or_words() {
 }
 
 #[tokio::test]
+async fn several_are_fetched_at_one_time() {
+    let upstream = Upstream::with_images().await;
+    let worker = Worker::start_with(&[("CREOLE_CONFIG", &images_config(&upstream))]);
+    // One after another, the first would use up the time of both.
+    let urls = ["/silent.png?1", "/silent.png?2"].map(|path| upstream.image(path));
+    let got = post(&worker, "/v1/messages", image_messages(&urls, true)).await;
+    assert_eq!(got.status.as_u16(), 200, "{}", got.body);
+    let asked = upstream.asked.lock().unwrap();
+    assert_eq!(asked.iter().filter(|asked| asked.method == "GET").count(), 2);
+}
+
+#[tokio::test]
 async fn a_server_that_is_down_is_not_the_end() {
     let upstream = Upstream::with_images().await;
     let down = creole_worker_tests::nobody().await.replace("/v1", "");
