@@ -179,8 +179,8 @@ impl Pump<'_> {
             return over;
         }
         if !self.is_buffered {
-            // At the end of the answer, a tool call may still be left out, so its block is not opened
-            // before that is decided.
+            // At the end of the answer, a tool call may still be left out, so its block is not
+            // opened before that is decided.
             if settled && !at_end {
                 self.calls.open(index, self.progress, to);
             }

@@ -288,7 +288,8 @@ impl Exchange {
         self.go_on(now);
     }
 
-    /// Marks the question of a call as unasked, so that another call asks it with a changed request.
+    /// Marks the question of a call as unasked, so that another call asks it with a changed
+    /// request.
     pub(super) fn ask_again(&mut self, id: CallId) {
         if let Some(running) = &mut self.steps.current {
             running.window.ask_again(id);

@@ -16,8 +16,8 @@ word_enum! {
         None = "none",
         /// Request field of llama.cpp that limits the thinking.
         ThinkingBudgetTokens = "thinking_budget_tokens",
-        /// Request field of vLLM, which refuses it unless vLLM was started with `--reasoning-config`, or
-        /// with a parser of reasoning that knows where thinking ends.
+        /// Request field of vLLM, which refuses it unless vLLM was started with
+        /// `--reasoning-config`, or with a parser of reasoning that knows where thinking ends.
         ThinkingTokenBudget = "thinking_token_budget",
     }
     /// Effort of reasoning, lowest first.
