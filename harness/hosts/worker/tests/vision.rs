@@ -31,7 +31,10 @@ async fn a_model_that_is_down_or_slow_is_done_without() {
         for stream in [true, false] {
             let got = post(&worker, "/v1/messages", seen_messages(stream)).await;
             assert!(got.complete && got.status == 200 && got.body.contains("Hi there"), "{got:?}");
-            assert!(got.header("x-creole-warnings").contains(&format!("vision_failed:{reason}")));
+            assert!(
+                got.header("x-creole-warnings").contains(&format!("vision_failed:{reason}")),
+                "{got:?} {reason}"
+            );
             assert!(upstream.last().body.contains("[image omitted"));
         }
     }
