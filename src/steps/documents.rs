@@ -95,8 +95,10 @@ impl Step for Documents {
     }
 
     fn ask<'s>(&self, _: &See<'s>, ahead: usize) -> Option<Question<'s>> {
-        let found = self.found.get(self.unknown.clone().nth_back(ahead)?)?;
-        Some(Question::Document(found.data.clone()))
+        let found = self.found.get(self.unknown.clone().next_back()?)?;
+        // Documents share the time of the host's reader, and each is held in memory until it is
+        // read.
+        (ahead == 0).then(|| Question::Document(found.data.clone()))
     }
 
     fn take(&mut self, came: Came, _: &mut Report) {
