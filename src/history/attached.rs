@@ -3,7 +3,7 @@
 
 use crate::json::Str;
 use crate::model::request_context::Refusable;
-use crate::model::{Block, DocumentSource, ImageSource, Message, Request, Role};
+use crate::model::{Block, DocumentBlock, DocumentSource, ImageSource, Message, Request, Role};
 use crate::text::words;
 
 /// Maximum number of image hosts that are looked for in an upstream's error.
@@ -21,6 +21,24 @@ pub(crate) fn refusable(request: &Request<'_>, takes_images: bool, takes_files: 
         new_document: takes_files && has_new(request, is_file),
         ..Refusable::default()
     }
+}
+
+/// Returns the files of a request other than those that the last message has beside tool results,
+/// which the user has just sent.
+pub(crate) fn old_files<'r, 'a>(
+    request: &'r Request<'a>,
+) -> impl Iterator<Item = &'r DocumentBlock<'a>> {
+    let last = request.messages.len().saturating_sub(1);
+    let messages = request.messages.iter().enumerate();
+    let blocks = messages.flat_map(move |(at, message)| {
+        let is_old = move |block: &&Block<'_>| at < last || matches!(block, Block::ToolResult(_));
+        message.content.iter().filter(is_old)
+    });
+    let blocks = blocks.flat_map(|block| std::iter::once(block).chain(within(block)));
+    blocks.filter_map(|block| match block {
+        Block::Document(document) if is_file(block) => Some(&**document),
+        _ => None,
+    })
 }
 
 /// Returns true if the user's last message has a new block for which `is_it` holds. A message with

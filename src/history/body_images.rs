@@ -5,10 +5,10 @@
 
 use std::ops::Range;
 
-use super::hidden_images;
-use crate::json::{self, Str, Writer};
-use crate::model::limits::Many;
-use crate::model::{Block, Image, ImageSource, image_type};
+use super::hidden_images::{self, may_hide};
+use crate::json::{self, Reader, Str, Writer};
+use crate::model::request::raw_blocks;
+use crate::model::{Block, DocumentSource, Image, ImageSource, Request, Role, image_type};
 
 /// Byte range in a request's JSON text that is an image, or a text that may contain images. The
 /// text is decoded only when its images are read or replaced.
@@ -31,81 +31,86 @@ enum Kind {
     Content,
 }
 
-/// Element of a request that contains a block: a message, a tool result or a document.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Parent {
-    Message,
-    Result,
-    Document,
-}
-
-/// Returns the positions of images in users' messages, in order. Their number is limited like that
-/// of a request's blocks.
-pub(crate) fn places(body: &str, with_blocks: bool, with_texts: bool) -> Vec<ImagePlace> {
-    let mut looking =
-        Looking { body, with_blocks, with_texts, is_in_error: false, places: Vec::new() };
-    for message in json::elements(json::member(body, "messages").unwrap_or_default()) {
-        if is(message, "role", "user") {
-            let content = json::member(message, "content").unwrap_or_default();
-            looking.content(content, Parent::Message);
+/// Returns the positions of images in users' messages, in order: image blocks if `with_blocks`, and
+/// texts of tool results that may contain images if `with_texts`.
+pub(crate) fn places(
+    body: &str,
+    request: &Request<'_>,
+    with_blocks: bool,
+    with_texts: bool,
+) -> Vec<ImagePlace> {
+    let mut looking = Looking { body, with_blocks, with_texts, places: Vec::new() };
+    for message in request.messages.iter().filter(|message| message.role == Role::User) {
+        // The JSON text of a block is only looked for in messages with such texts.
+        if message.content.iter().any(|block| looking.is_hiding(block)) {
+            for (raw, block) in raw_blocks(message.raw).zip(&message.content) {
+                looking.hiding_block(raw, block);
+            }
+        } else {
+            message.content.iter().for_each(|block| looking.block(block, false));
         }
     }
     looking.places
-}
-
-fn is(object: &str, name: &str, word: &str) -> bool {
-    json::member(object, name).and_then(json::string).is_some_and(|it| it == *word)
 }
 
 struct Looking<'b> {
     body: &'b str,
     with_blocks: bool,
     with_texts: bool,
-    is_in_error: bool,
     places: Vec<ImagePlace>,
 }
 
 impl Looking<'_> {
-    fn content(&mut self, content: &str, parent: Parent) {
-        let takes_texts = self.with_texts && parent == Parent::Result;
-        if takes_texts && json::string(content).is_some_and(hidden_images::may_hide) {
-            self.add(content, Kind::Content);
-        }
-        for block in json::elements(content) {
-            let Some(kind) = json::member(block, "type").and_then(json::string) else { continue };
-            match (&*kind.decode(), parent) {
-                ("image", _) if self.with_blocks => self.add(block, Kind::Image),
-                ("text", _) if takes_texts => {
-                    let text = json::member(block, "text").and_then(json::string);
-                    if text.is_some_and(hidden_images::may_hide) {
-                        self.add(block, Kind::Text);
-                    }
+    /// Returns true if a block is a tool result with a text that may contain images.
+    fn is_hiding(&self, block: &Block<'_>) -> bool {
+        let Block::ToolResult(result) = block else { return false };
+        let hides = |it: &Block<'_>| matches!(it, Block::Text(it) if may_hide(it.text));
+        self.with_texts && result.content.iter().any(hides)
+    }
+
+    /// Finds the images of a block whose JSON text is `raw`.
+    fn hiding_block(&mut self, raw: &str, block: &Block<'_>) {
+        let Block::ToolResult(result) = block else { return self.block(block, false) };
+        for (raw, block) in raw_blocks(raw).zip(&result.content) {
+            match block {
+                Block::Text(text) if may_hide(text.text) => {
+                    let kind = if raw.starts_with('"') { Kind::Content } else { Kind::Text };
+                    let start = json::offset_in(self.body, raw).unwrap_or_default();
+                    self.add(start..start.saturating_add(raw.len()), kind, result.is_error);
                 }
-                ("tool_result", Parent::Message) => {
-                    let content = json::member(block, "content").unwrap_or_default();
-                    self.is_in_error = json::member(block, "is_error") == Some("true");
-                    self.content(content, Parent::Result);
-                    self.is_in_error = false;
-                }
-                ("document", Parent::Message | Parent::Result) => {
-                    let source = json::member(block, "source").unwrap_or_default();
-                    let content = json::member(source, "content").unwrap_or_default();
-                    self.content(content, Parent::Document);
-                }
-                _ => {}
+                block => self.block(block, result.is_error),
             }
         }
     }
 
-    fn add(&mut self, part: &str, kind: Kind) {
-        if self.places.len() >= Many::Blocks.most() as usize {
-            return;
-        }
-        if let Some(start) = json::offset_in(self.body, part) {
-            let range = start..start.saturating_add(part.len());
-            self.places.push(ImagePlace { range, kind, is_in_error: self.is_in_error });
+    /// Finds the image blocks in a block.
+    fn block(&mut self, block: &Block<'_>, is_in_error: bool) {
+        match block {
+            Block::Image(image) if self.with_blocks => {
+                self.add(span(self.body, image.at), Kind::Image, is_in_error);
+            }
+            Block::ToolResult(result) => {
+                result.content.iter().for_each(|block| self.block(block, result.is_error));
+            }
+            Block::Document(document) => {
+                if let DocumentSource::Content(inner) = &document.source {
+                    inner.iter().for_each(|block| self.block(block, is_in_error));
+                }
+            }
+            _ => {}
         }
     }
+
+    fn add(&mut self, range: Range<usize>, kind: Kind, is_in_error: bool) {
+        self.places.push(ImagePlace { range, kind, is_in_error });
+    }
+}
+
+/// Returns the byte range of the JSON value that begins at index `at`.
+pub(crate) fn span(body: &str, at: usize) -> Range<usize> {
+    let value = body.get(at..).and_then(|rest| Reader::of(rest).skip().ok());
+    let begin = value.and_then(|value| json::offset_in(body, value)).unwrap_or(at);
+    begin..begin.saturating_add(value.map_or(0, str::len))
 }
 
 /// Function that writes an image or its replacement. The last argument is the client's
@@ -231,27 +236,15 @@ fn end_block(json: &mut Writer<'_>, mark: Option<&str>) {
 fn image_of(block: &str) -> Image<'_> {
     let source = json::member(block, "source").unwrap_or_default();
     let text = |name| json::member(source, name).and_then(json::string);
+    let kind = text("type");
     let source = match (text("data"), text("url")) {
-        (Some(data), _) if is(source, "type", "base64") => {
+        (Some(data), _) if kind.is_some_and(|kind| kind == "base64") => {
             let known = image_type::of(data).map(Str::plain);
             let media_type = known.or_else(|| text("media_type")).unwrap_or_default();
             ImageSource::Base64 { media_type, data }
         }
-        (_, Some(url)) if is(source, "type", "url") => ImageSource::Url(url),
+        (_, Some(url)) if kind.is_some_and(|kind| kind == "url") => ImageSource::Url(url),
         _ => ImageSource::File,
     };
     Image { at: 0, source, cached: None }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_request_has_no_more_places_than_it_may_have_blocks() {
-        let most = Many::Blocks.most() as usize;
-        let blocks = vec![r#"{"type":"image"}"#; most + 9].join(",");
-        let body = format!(r#"{{"messages":[{{"role":"user","content":[{blocks}]}}]}}"#);
-        assert_eq!(places(&body, true, true).len(), most);
-    }
 }

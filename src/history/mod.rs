@@ -16,9 +16,10 @@
 //! After the guards have run, `clearing` clears the parts that it marked.
 //!
 //! For an upstream that speaks the Messages API only the last three passes run, on blocks that
-//! stand for their JSON text, and `body_images` replaces `hidden_images`. The writer of the
-//! upstream's request adds text that depends on the rest of the request: notes of guards, calls
-//! written as text (`rebuild`), and a user's text for a missing beginning (`beginning`).
+//! stand for their JSON text. Before them, `body_images` replaces images in the body itself. The
+//! writer of the upstream's request adds text that depends on the rest of the request: notes of
+//! guards, calls written as text (`rebuild`), and a user's text for a missing beginning
+//! (`beginning`).
 
 pub(crate) mod attached;
 pub(crate) mod beginning;

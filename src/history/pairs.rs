@@ -349,7 +349,7 @@ pub(crate) fn rejected(checked: Result<(), Error>, warnings: &mut Warnings) -> R
 /// The calls and results do not match; the message has the real API's wording.
 pub(crate) fn check(
     messages: &[Message<'_>],
-    is_kept: fn(&Block<'_>) -> bool,
+    is_kept: impl Fn(&Block<'_>) -> bool,
 ) -> Result<(), Error> {
     let mut ids = NameSet::default();
     // Ids of the calls in the message `caller` that the user's next blocks must answer.

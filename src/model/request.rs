@@ -102,6 +102,14 @@ pub(crate) struct Message<'a> {
     pub effort: Option<Str<'a>>,
 }
 
+/// Returns the JSON text of each content block of a message or a tool result, whose JSON text is
+/// `parent`. A content that is a string is one block.
+pub(crate) fn raw_blocks(parent: &str) -> impl Iterator<Item = &str> {
+    let content = json::member(parent, "content").unwrap_or_default();
+    let string = content.starts_with('"').then_some(content);
+    string.into_iter().chain(json::elements(content))
+}
+
 /// Returns the index of the assistant's last message, except a final message. A final message of
 /// the assistant is a beginning that the model is to continue.
 pub(crate) fn last_answer(messages: &[Message<'_>]) -> Option<usize> {

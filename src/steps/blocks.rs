@@ -1,10 +1,8 @@
 //! Access to the content blocks of a request body, and functions that replace parts of the body.
 
-use std::ops::Range;
-
-pub(crate) use crate::history::body_images::text_for;
+pub(crate) use crate::history::body_images::{span, text_for};
+use crate::json;
 pub(crate) use crate::json::replaced;
-use crate::json::{self, Reader};
 use crate::model::request::last_answer;
 use crate::model::{Block, DocumentSource, Request, Role};
 use crate::observe::warning::Warnings;
@@ -44,13 +42,6 @@ fn visit_all(blocks: &[Block<'_>], is_new: bool, visit: &mut dyn FnMut(&Block<'_
             _ => visit(block, is_new),
         }
     }
-}
-
-/// Returns the byte range of the JSON value that begins at index `at`.
-pub(crate) fn span(body: &str, at: usize) -> Range<usize> {
-    let value = body.get(at..).and_then(|rest| Reader::of(rest).skip().ok());
-    let begin = value.and_then(|value| json::offset_in(body, value)).unwrap_or(at);
-    begin..begin.saturating_add(value.map_or(0, str::len))
 }
 
 /// Returns a block with its `source` replaced and its other members unchanged. If the block has

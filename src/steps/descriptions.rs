@@ -14,7 +14,7 @@ use crate::config::{Config, Settings, Upstream, Vision};
 use crate::error::{Error, ErrorKind, Rejection};
 use crate::history::body_images::{self, ImagePlace, write_text};
 use crate::json;
-use crate::model::{Image, ImageSource};
+use crate::model::{Image, ImageSource, Request};
 use crate::observe::report::{Report, VisionReport};
 use crate::observe::warning::Warnings;
 use crate::profile::ImageParts;
@@ -205,6 +205,7 @@ impl Descriptions {
         if !words::has(body, "image") {
             return None;
         }
+        let request = Request::read_leniently(body).ok()?;
         let mut descriptions = Self {
             places: Vec::new(),
             images: Vec::new(),
@@ -214,7 +215,7 @@ impl Descriptions {
             room: settings.request_bytes_max.saturating_sub(body.len()),
         };
         let mut found = Vec::new();
-        for place in body_images::places(body, true, settings.shows_hidden_images()) {
+        for place in body_images::places(body, &request, true, settings.shows_hidden_images()) {
             let (at, first, mut number) = (descriptions.places.len(), found.len(), 0_usize);
             place.images(body, |image| {
                 let is_remote = usize::from(image.source.is_remote());

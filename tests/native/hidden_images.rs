@@ -67,6 +67,20 @@ fn a_text_that_is_an_image_becomes_one_and_the_rest_stays_byte_for_byte() {
 }
 
 #[test]
+fn a_result_keeps_its_cache_mark_when_its_last_block_becomes_an_image() {
+    let marked = |content: &str| {
+        body(content).replace(r#""x":1"#, r#""cache_control":{"type":"ephemeral","ttl":"5m"}"#)
+    };
+    let quoted = json!(mcp()).to_string();
+    for (given, shown) in [
+        (quoted.clone(), format!("[{}]", image(""))),
+        (format!(r#"[{{"type":"text","text":{quoted}}}]"#), format!("[{}]", image(""))),
+    ] {
+        assert_eq!(sent_of(&config(), &marked(&given)).0, marked(&shown));
+    }
+}
+
+#[test]
 fn an_image_in_a_text_counts_as_an_image() {
     let data = format!("{PNG}{}", "Ab9/".repeat(100_000));
     let given = body(&json!(mcp().replace(PNG, &data)).to_string());

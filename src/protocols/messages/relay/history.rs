@@ -1,8 +1,8 @@
 //! Repair of a client's messages, without rewriting correct messages.
 //!
-//! Empty texts and Creole's own thinking are left out, and calls and results are paired by
-//! `history::pairs`. The pairing reads only ids, so a block holds only its raw JSON text. A
-//! repaired turn that still consists of whole messages of the client is copied; any other turn is
+//! Empty texts, Creole's own thinking and refused thinking are left out, and calls and results are
+//! paired by `history::pairs`. The pairing reads only ids, so a block holds only its raw JSON text.
+//! A repaired turn that still consists of whole messages of the client is copied; any other turn is
 //! written block by block.
 //!
 //! ```text
@@ -15,6 +15,7 @@ use crate::config::Pairing;
 use crate::error::Error;
 use crate::history::{Turns, joined, pairs};
 use crate::json::{self, Raw, Str, Writer};
+use crate::model::request::raw_blocks;
 use crate::model::turn::{MOVED, Turn, UserPart};
 use crate::model::{Block, Message, Role, ToolResult, ToolUse};
 use crate::observe::warning::Warnings;
@@ -22,8 +23,8 @@ use crate::observe::warning::Warnings;
 /// Repair that the messages of a request need. The request can still be read as a whole until
 /// [`NeededRepair::write`].
 pub(super) struct NeededRepair {
-    /// Flags, one for each message: true if blocks of the message are not sent to the upstream.
-    shortened: Vec<bool>,
+    /// Byte offsets of the content blocks that are not sent to the upstream, ascending.
+    omitted: Vec<usize>,
     /// True if calls and results do not form pairs.
     unpaired: bool,
 }
@@ -32,8 +33,8 @@ pub(super) struct NeededRepair {
 struct SentMessages<'r, 'a> {
     body: &'a str,
     messages: &'r mut [Message<'a>],
-    /// Flags, one for each message: true if blocks of the message are not sent to the upstream.
-    shortened: Vec<bool>,
+    /// Byte offsets of the content blocks that are not sent to the upstream, ascending.
+    omitted: Vec<usize>,
 }
 
 /// Kind of a content block that is not sent to the upstream.
@@ -42,13 +43,18 @@ enum OmittedBlock {
     EmptyText,
     /// Thinking block with a signature made by Creole.
     OwnThinking,
+    /// Thinking block for an upstream that refused thinking.
+    Reasoning,
 }
 
 /// Returns the kind of a content block that is not sent to the upstream, or `None` for a block that
-/// is sent.
-fn left_out(block: &Block<'_>) -> Option<OmittedBlock> {
+/// is sent. `reasons` is false if the upstream refused thinking.
+fn left_out(block: &Block<'_>, reasons: bool) -> Option<OmittedBlock> {
     match block {
         Block::Text(text) if text.text.is_empty() => Some(OmittedBlock::EmptyText),
+        Block::Thinking { .. } | Block::RedactedThinking(_) if !reasons => {
+            Some(OmittedBlock::Reasoning)
+        }
         Block::Thinking { signature, .. } | Block::RedactedThinking(signature)
             if signature::is_own(&signature.decode()) =>
         {
@@ -58,63 +64,67 @@ fn left_out(block: &Block<'_>) -> Option<OmittedBlock> {
     }
 }
 
-/// Returns the content of a message as JSON text.
-fn content<'a>(message: &Message<'a>) -> &'a str {
-    json::member(message.raw, "content").unwrap_or_default()
-}
-
-/// Returns the JSON text of each content block of a message. A content that is a string is one
-/// block.
-fn raws<'a>(message: &Message<'a>) -> impl Iterator<Item = &'a str> + use<'a> {
-    let content = content(message);
-    let string = content.starts_with('"').then_some(content);
-    string.into_iter().chain(json::elements(content))
-}
-
-/// Returns the JSON text of each content block of a message that is sent to the upstream.
-fn kept<'a>(message: &Message<'a>) -> impl Iterator<Item = &'a str> {
-    let blocks = raws(message).zip(&message.content);
-    blocks.filter(|(_, block)| left_out(block).is_none()).map(|(raw, _)| raw)
+/// Returns the content blocks of a message that are not sent to the upstream, each with its JSON
+/// text. A content that is an empty string is one block.
+fn omitted<'a>(message: &Message<'a>, reasons: bool) -> Vec<(&'a str, OmittedBlock)> {
+    if message.content.is_empty() {
+        let string = raw_blocks(message.raw).filter(|raw| raw.starts_with('"'));
+        return string.map(|raw| (raw, OmittedBlock::EmptyText)).collect();
+    }
+    if message.content.iter().all(|block| left_out(block, reasons).is_none()) {
+        return Vec::new();
+    }
+    let blocks = raw_blocks(message.raw).zip(&message.content);
+    blocks.filter_map(|(raw, block)| Some((raw, left_out(block, reasons)?))).collect()
 }
 
 impl NeededRepair {
     /// Finds the content blocks of `messages` that are not sent to the upstream, and warns of each.
-    /// Returns `None` if the client's messages need no change.
+    /// Returns `None` if the client's messages need no change. `reasons` is false if the upstream
+    /// refused thinking.
     ///
     /// # Errors
-    /// Calls and results do not form pairs, and `pairing` refuses them.
+    /// Calls and results do not form pairs, and `pairing` refuses them; or thinking must not be
+    /// left out.
     pub(super) fn find(
-        messages: &[Message<'_>],
+        body: &str,
+        messages: &mut [Message<'_>],
+        reasons: bool,
         pairing: Pairing,
         warnings: &mut Warnings,
     ) -> Result<Option<Self>, Error> {
-        let mut shortened = Vec::with_capacity(messages.len());
+        let mut offsets = Vec::new();
         for (at, message) in messages.iter().enumerate() {
-            let mut omitted: Vec<_> = message.content.iter().filter_map(left_out).collect();
-            if message.content.is_empty() && content(message).starts_with('"') {
-                omitted.push(OmittedBlock::EmptyText);
-            }
+            let omitted = omitted(message, reasons);
             // The API accepts an empty message of the assistant at the end.
             let is_last = at.saturating_add(1) == messages.len();
             let stays = is_last
                 && message.role == Role::Assistant
                 && omitted.len() >= message.content.len()
-                && !omitted.contains(&OmittedBlock::OwnThinking);
-            if stays {
-                omitted.clear();
+                && omitted.iter().all(|(_, kind)| *kind == OmittedBlock::EmptyText);
+            for (raw, kind) in omitted.into_iter().filter(|_| !stays) {
+                match kind {
+                    OmittedBlock::EmptyText => warnings.add("empty_text"),
+                    OmittedBlock::OwnThinking => warnings.add("own_thinking"),
+                    OmittedBlock::Reasoning => warnings.dropped("reasoning")?,
+                }
+                offsets.push(super::offset(body, raw));
             }
-            omitted.iter().for_each(|kind| match kind {
-                OmittedBlock::EmptyText => warnings.add("empty_text"),
-                OmittedBlock::OwnThinking => warnings.add("own_thinking"),
-            });
-            shortened.push(!omitted.is_empty());
         }
-        let check = || pairs::check(messages, |block| left_out(block).is_none());
+        let check = || pairs::check(messages, |block| left_out(block, reasons).is_none());
         if pairing == Pairing::Reject {
             pairs::rejected(check(), warnings)?;
         }
         let unpaired = pairing == Pairing::Repair && check().is_err();
-        Ok((unpaired || shortened.contains(&true)).then_some(Self { shortened, unpaired }))
+        if !reasons {
+            // Refused thinking does not count as tokens.
+            let blocks = messages.iter_mut().flat_map(|message| &mut message.content);
+            blocks
+                .filter(|it| left_out(it, reasons) == Some(OmittedBlock::Reasoning))
+                .for_each(|block| *block = Block::Note);
+        }
+        let is_needed = unpaired || !offsets.is_empty();
+        Ok(is_needed.then_some(Self { omitted: offsets, unpaired }))
     }
 
     /// Returns the repaired text of all messages, or `None` if they are the client's, unchanged.
@@ -125,7 +135,7 @@ impl NeededRepair {
         messages: &mut [Message<'a>],
         warnings: &mut Warnings,
     ) -> Option<String> {
-        let mut sent = SentMessages { body, messages, shortened: self.shortened };
+        let mut sent = SentMessages { body, messages, omitted: self.omitted };
         if !self.unpaired {
             return Some(json::written(|json| {
                 json.begin_array();
@@ -158,11 +168,11 @@ impl<'a> SentMessages<'_, 'a> {
             }
             turns.expect(message.content.len());
             let mut first = None;
-            for (raw, block) in raws(message).zip(&mut message.content) {
-                if left_out(block).is_some() {
+            for (raw, block) in raw_blocks(message.raw).zip(&mut message.content) {
+                let at = super::offset(self.body, raw);
+                if self.omitted.binary_search(&at).is_ok() {
                     continue;
                 }
-                let at = super::offset(self.body, raw);
                 first = first.or(Some(at));
                 match (message.role, stand_in(at, raw, block)) {
                     (Role::Assistant, block) => turns.block(block),
@@ -177,6 +187,20 @@ impl<'a> SentMessages<'_, 'a> {
             }
         }
         (joined(turns, false), firsts)
+    }
+
+    /// Returns the JSON text of each content block of a message that is sent to the upstream.
+    fn kept(&self, message: &Message<'a>) -> impl Iterator<Item = &'a str> {
+        let is_kept = |raw: &&str| self.omitted.binary_search(&self.offset(raw)).is_err();
+        raw_blocks(message.raw).filter(is_kept)
+    }
+
+    /// Returns true if blocks of a message are not sent to the upstream.
+    fn is_shortened(&self, message: &Message<'_>) -> bool {
+        let start = self.offset(message.raw);
+        let next = self.omitted.partition_point(|at| *at < start);
+        let end = start.saturating_add(message.raw.len());
+        self.omitted.get(next).is_some_and(|at| *at < end)
     }
 
     /// Returns the byte offset of a text slice within the request body.
@@ -255,7 +279,7 @@ impl<'a> SentMessages<'_, 'a> {
             if firsts.get(at) != Some(&self.offset(first)) {
                 return None;
             }
-            for raw in kept(message) {
+            for raw in self.kept(message) {
                 match entries.next() {
                     Some(Entry::Raw(entry)) if self.offset(entry) == self.offset(raw) => {}
                     _ => return None,
@@ -266,15 +290,14 @@ impl<'a> SentMessages<'_, 'a> {
         entries.peek().is_none().then_some(found)
     }
 
-    /// Writes a message of the client, without the content blocks for which `left_out` gives a
-    /// kind.
+    /// Writes a message of the client, without its omitted content blocks.
     fn write(&self, at: usize, json: &mut Writer<'_>) {
         let Some(message) = self.messages.get(at) else { return };
-        if self.shortened.get(at) != Some(&true) {
+        if !self.is_shortened(message) {
             json.raw(message.raw);
             return;
         }
-        let entries: Vec<_> = kept(message).map(Entry::Raw).collect();
+        let entries: Vec<_> = self.kept(message).map(Entry::Raw).collect();
         if !entries.is_empty() {
             write_message(Some(message), message.role, &entries, json);
         }
@@ -302,7 +325,7 @@ fn stand_in<'a>(at: usize, raw: &'a str, block: &mut Block<'a>) -> Block<'a> {
         }
         _ => return text,
     }
-    // A note is sent, as the block was.
+    // The block that stays in the message is not read again.
     std::mem::replace(block, Block::Note)
 }
 

@@ -6,10 +6,12 @@
 //! - empty texts, which the API refuses, and messages that become empty: removed;
 //! - calls and results that do not form pairs: repaired as for any upstream (`history::pairs`);
 //! - tools and results, if a guard acts (`guards`);
-//! - texts of results that encode images: replaced by images (`history::hidden_images`), except in
+//! - texts of results that encode images: replaced by images (`history::body_images`), except in
 //!   error results, where the API accepts only texts;
+//! - images, files and thinking that the upstream refused: replaced by texts or left out in a
+//!   second request;
 //! - `safeguards`, if Creole's judge handles it: removed;
-//! - parts that the upstream refused: removed in a second request (`without`).
+//! - other parts that the upstream refused: removed in a second request (`without`).
 //!
 //! Ids keep their exact value, unless the upstream refused them. A turn that needs no repair keeps
 //! its JSON text, including white space and members unknown to Creole. Messages that cannot be read
@@ -26,8 +28,9 @@ use std::mem;
 use std::ops::Range;
 
 use crate::carry::tool_id;
-use crate::config::{Config, Guards, Pairing, ToolArguments};
+use crate::config::{Config, Guards, Pairing, ToolArguments, Upstream};
 use crate::error::Error;
+use crate::history::omitted::{IMAGE_OMITTED, PDF_OMITTED};
 use crate::history::{attached, body_images};
 use crate::json::{self, Reader, Str};
 use crate::model::Request;
@@ -56,16 +59,13 @@ pub(super) fn write_request(
     warnings: &mut Warnings,
 ) -> Result<Translated, Error> {
     let sent = surrogates::without_halves(client.body);
-    // Images are restored before refused parts are removed: an upstream that refused images has
-    // refused these images, too.
-    let shown = shown(client, &sent, warnings);
-    let mut body = Cow::Borrowed(shown.as_deref().unwrap_or(&sent));
+    let mut body = Cow::Borrowed(&*sent);
     if !refused.is_empty() && takes(client) {
         for refused in refused {
             body = Without { refused, warnings }.request(&body)?.into_owned().into();
         }
     }
-    let mut sent = relay(client, &body, warnings)?;
+    let mut sent = relay(client, &body, refused, false, warnings)?;
     if let Translated::Send { body, context, .. } = &mut sent {
         for refused in refused {
             context.upstream_stream ^= *refused == Refused::Streaming(context.upstream_stream);
@@ -81,35 +81,65 @@ pub(super) fn write_request(
     Ok(sent)
 }
 
-/// Returns the body with real images in place of tool result texts that encode images. Returns
-/// `None` if the body has no such texts or the model sees no images.
-fn shown(client: &ClientRequest<'_>, body: &str, warnings: &mut Warnings) -> Option<String> {
-    // Every image contains the word "image". The parsed request is not kept for this step, because
-    // it takes several times the memory of the body.
-    if !client.config.settings.shows_hidden_images() || !words::has(body, "image") {
-        return None;
-    }
-    let upstream = client.route()?;
-    if upstream.profile.image_parts == ImageParts::None {
-        return None;
-    }
+/// Returns the edits of the content of messages: real images in place of tool result texts that
+/// encode images, if the model sees images, and placeholder texts in place of images and files that
+/// the upstream refused.
+///
+/// # Errors
+/// Strict mode allows no content to be left out.
+fn content_edits(
+    body: &str,
+    request: &Request<'_>,
+    shows_hidden: bool,
+    refused: &[Refused],
+    warnings: &mut Warnings,
+) -> Result<Vec<Edit>, Error> {
     let mut edits = Vec::new();
-    let places = body_images::places(body, false, true);
-    for place in places.into_iter().filter(|place| !place.is_in_error) {
-        let Some(text) = place.rewritten(body, &mut body_images::write_image) else { continue };
-        warnings.add("image_in_text");
+    let omits = refused.contains(&Refused::Images);
+    for place in body_images::places(body, request, omits, shows_hidden) {
+        if place.is_text() && place.is_in_error {
+            continue;
+        }
+        let mut omitted = 0_u32;
+        let text = place.rewritten(body, &mut |json, image, mark| {
+            if omits {
+                omitted = omitted.saturating_add(1);
+                body_images::write_text(json, mark, |json| {
+                    json.text(IMAGE_OMITTED);
+                });
+            } else {
+                body_images::write_image(json, image, mark);
+            }
+        });
+        let Some(text) = text else { continue };
+        if place.is_text() {
+            warnings.add("image_in_text");
+        }
+        for _ in 0..omitted {
+            warnings.dropped("image")?;
+        }
         edits.push((place.range, text));
     }
-    (!edits.is_empty()).then(|| edited(body, edits))
+    if refused.contains(&Refused::Documents) {
+        for file in attached::old_files(request) {
+            warnings.dropped("document")?;
+            let range = body_images::span(body, file.at);
+            let block = body.get(range.clone()).unwrap_or_default();
+            edits.push((range, body_images::text_for(block, PDF_OMITTED)));
+        }
+    }
+    Ok(edits)
 }
 
 /// Writes the upstream request for a client body, whose text must not have unpaired surrogates.
+/// `is_edited`: true if the body already has its [`content_edits`].
 fn relay(
     client: &ClientRequest<'_>,
     body: &str,
+    refused: &[Refused],
+    is_edited: bool,
     warnings: &mut Warnings,
 ) -> Result<Translated, Error> {
-    let config = client.config;
     let Ok(envelope) = Envelope::read(body) else {
         return Err(client.refusal(Purpose::Answer, warnings));
     };
@@ -121,12 +151,36 @@ fn relay(
         // The upstream could read one of the two members, and Creole the other.
         return Err(json::Error::value("expected each name once").in_key(name).into());
     }
+    let read = read(body)?;
+    if let Some(request) = read.as_ref().filter(|_| !is_edited) {
+        let shows_hidden = client.config.settings.shows_hidden_images()
+            && upstream.profile.image_parts != ImageParts::None;
+        let edits = content_edits(body, request, shows_hidden, refused, warnings)?;
+        if !edits.is_empty() {
+            drop(read);
+            return relay(client, &edited(body, edits), refused, true, warnings);
+        }
+    }
+    send(client, body, &envelope, read, (upstream, outgoing), refused, warnings)
+}
+
+/// Writes the upstream request for a client body that was read.
+fn send<'a>(
+    client: &ClientRequest<'_>,
+    body: &'a str,
+    envelope: &Envelope<'a>,
+    mut read: Option<Request<'a>>,
+    (upstream, outgoing): (&Upstream, &str),
+    refused: &[Refused],
+    warnings: &mut Warnings,
+) -> Result<Translated, Error> {
+    let (config, model) = (client.config, envelope.model.0.decode());
     let guards = config.guards(upstream);
     let pairing = pairing(guards, config, envelope.thread);
-    let mut read = read(body)?;
     let ids_used = read.as_ref().map(call_ids).unwrap_or_default();
-    let repair = match &read {
-        Some(request) => NeededRepair::find(&request.messages, pairing, warnings)?,
+    let reasons = !refused.contains(&Refused::Reasoning);
+    let repair = match &mut read {
+        Some(it) => NeededRepair::find(body, &mut it.messages, reasons, pairing, warnings)?,
         None => None,
     };
     // Decisions need the whole request.
@@ -147,10 +201,11 @@ fn relay(
     });
     let mut edits: Vec<Edit> = Vec::new();
     if outgoing != model {
-        edits.push((envelope.model.1, json::quoted(outgoing)));
+        edits.push((envelope.model.1.clone(), json::quoted(outgoing)));
     }
-    if let (Some(repair), Some(place), Some(request)) = (repair, envelope.messages, &mut read) {
-        edits.extend(repair.write(body, &mut request.messages, warnings).map(|it| (place, it)));
+    if let (Some(repair), Some(place), Some(request)) = (repair, &envelope.messages, &mut read) {
+        let written = repair.write(body, &mut request.messages, warnings);
+        edits.extend(written.map(|text| (place.clone(), text)));
         // The request was taken apart, and takes more memory than the body.
         read = None;
     }

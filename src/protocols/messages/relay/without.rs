@@ -1,4 +1,5 @@
-//! Rewriting of a request's body without the parts that the upstream refused.
+//! Rewriting of a request's body without the parts that the upstream refused, except for content of
+//! its messages.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -6,8 +7,6 @@ use std::collections::BTreeSet;
 use crate::carry::tool_id::Outgoing;
 use crate::error::Error;
 use crate::error::Parameter::{Sampling, ServiceTier, Thinking, ThinkingSwitch, TopK, User};
-use crate::history::body_images::text_for;
-use crate::history::omitted::{IMAGE_OMITTED, PDF_OMITTED};
 use crate::json::{self, rewrite_array, rewrite_object};
 use crate::observe::warning::Warnings;
 use crate::profile::IdStyle;
@@ -62,8 +61,8 @@ pub(super) fn in_content<'b>(
 }
 
 impl Without<'_> {
-    /// Returns the request body without the part that the upstream refused. The body stays
-    /// unchanged if it lacks the part, or if the upstream would refuse the remaining body too.
+    /// Returns the request body without the member that the upstream refused. The body stays
+    /// unchanged if it lacks the member, or if the upstream would refuse the remaining body too.
     ///
     /// # Errors
     /// Strict mode allows no part to be left out.
@@ -161,9 +160,6 @@ impl Without<'_> {
 
     fn member<'b>(&mut self, key: &str, value: &'b str) -> Rewritten<'b> {
         match (self.refused, key) {
-            (Refused::Images | Refused::Documents | Refused::Reasoning, "messages") => {
-                return self.messages(value).map(Some);
-            }
             (
                 Refused::MaxTokens(most) | Refused::Space(WindowSpace { answer: most, .. }),
                 "max_tokens",
@@ -204,42 +200,6 @@ impl Without<'_> {
             _ => return Ok(Some(value.into())),
         }
         Ok(None)
-    }
-
-    fn messages<'b>(&mut self, messages: &'b str) -> Result<Cow<'b, str>, Error> {
-        let count = json::elements(messages).count();
-        let mut at: usize = 0;
-        rewrite_array(messages, |message| {
-            at = at.saturating_add(1);
-            let rewritten = in_content(message, &mut |block| self.block(block, at == count))?;
-            // The API refuses an empty message.
-            let is_emptied =
-                |new: &str| new != message && json::member(new, "content") == Some("[]");
-            Ok(rewritten.filter(|new| !is_emptied(new)))
-        })
-    }
-
-    fn block<'b>(&mut self, block: &'b str, is_last: bool) -> Rewritten<'b> {
-        let kind = text(block, "type");
-        match (self.refused, kind.as_deref()) {
-            (Refused::Images, Some("image")) => self.omitted(block, "image", IMAGE_OMITTED),
-            // A document that the user has just sent is the user's to replace.
-            (Refused::Documents, Some("document")) if !is_last && is_file(block) => {
-                self.omitted(block, "document", PDF_OMITTED)
-            }
-            (Refused::Reasoning, Some("thinking" | "redacted_thinking")) => {
-                self.warnings.dropped("reasoning")?;
-                Ok(None)
-            }
-            (_, Some("tool_result")) => in_content(block, &mut |block| self.block(block, false)),
-            _ => Ok(Some(block.into())),
-        }
-    }
-
-    /// Returns a text block that replaces an omitted block, with the block's `cache_control`.
-    fn omitted(&mut self, block: &str, name: &str, words: &str) -> Rewritten<'static> {
-        self.warnings.dropped(name)?;
-        Ok(Some(text_for(block, words).into()))
     }
 }
 
@@ -323,12 +283,6 @@ fn without_clearing(management: &str) -> Rewritten<'_> {
     let kept = rewrite_array(edits, |edit| Rewritten::Ok((!clears(&edit)).then(|| edit.into())))?;
     let rewritten = with_member(management, "edits", |_| Ok((kept != "[]").then(|| kept.clone())))?;
     Ok((rewritten != "{}").then_some(rewritten))
-}
-
-/// Returns true if a document is a file, not a text or a list of blocks.
-fn is_file(document: &str) -> bool {
-    let source = json::member(document, "source").and_then(|source| json::member(source, "type"));
-    !matches!(source, Some("\"text\"" | "\"content\""))
 }
 
 #[cfg(test)]
