@@ -119,9 +119,9 @@ impl Driver {
     fn settle(&mut self) {
         self.live.exchange.poll_body(&mut self.out);
         // A complete answer goes to the client at once.
+        let beside = self.out.len().saturating_add(self.calls.sent_bytes());
         if !self.live.exchange.is_ended()
-            && let Err(failure) =
-                self.live.count(self.out.len().saturating_add(self.calls.sent_bytes()))
+            && let Err(failure) = self.live.count_kept(beside)
         {
             self.calls.clear();
             self.live.exchange.handle_failure(failure, now());

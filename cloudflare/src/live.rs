@@ -103,10 +103,15 @@ impl Live {
             return Err(Failure::Unreachable(reason));
         }
         self.calls = self.calls.saturating_add(1);
-        let bytes = call.body.len().saturating_add(beside);
-        self.count(bytes).or_else(|_| {
+        self.count_kept(call.body.len().saturating_add(beside))
+    }
+
+    /// Counts the bytes that the exchange holds now, plus `beside` bytes held elsewhere for the
+    /// request. If the budget is exceeded, drops the client's request body and counts again.
+    pub(crate) fn count_kept(&mut self, beside: usize) -> Result<(), Failure> {
+        self.count(beside).or_else(|_| {
             self.exchange.forget_request_body();
-            self.count(bytes)
+            self.count(beside)
         })
     }
 

@@ -15,7 +15,7 @@ use super::{Client, Exchange};
 use crate::Millis;
 use crate::answer::Ending;
 use crate::config::{Key, Protocol, Upstream};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::headers::{self, Header, Headers as _};
 use crate::json;
 use crate::model::request_context::RequestContext;
@@ -223,8 +223,9 @@ impl Exchange {
                     Err(error)
                         if self.can_ask_model_again(protocol, &error, &context, left_out) =>
                     {
-                        return self.ask_again(id);
+                        return self.ask_again(id, now);
                     }
+                    Err(error) if is_too_many(&error) && self.ask_again_alone(id, now) => return,
                     Err(error) => Came::Error(error),
                 }
             }
@@ -358,6 +359,11 @@ impl Call {
         let to = To::Web(Fetch { url, may_be_private });
         Self { id, to, path: String::new(), headers, body: Vec::new() }
     }
+}
+
+/// Returns true if an upstream has too many requests at the moment.
+fn is_too_many(error: &Error) -> bool {
+    matches!(error.kind, ErrorKind::RateLimit | ErrorKind::Overloaded)
 }
 
 fn headers_for_model(client: &Client, upstream: &Upstream) -> Result<Vec<Header>, Error> {

@@ -347,8 +347,9 @@ impl Exchange {
     /// bytes towards `buffered_bytes_max`.
     #[must_use]
     pub fn held_bytes(&self) -> usize {
-        let kept = self.answer_bytes().saturating_add(self.client.body.len());
-        kept.saturating_add(self.steps.held_bytes())
+        let asked = self.state.asks().iter().map(ask::Ask::held_bytes);
+        let kept = asked.fold(self.answer_bytes(), usize::saturating_add);
+        kept.saturating_add(self.client.body.len()).saturating_add(self.steps.held_bytes())
     }
 
     /// Returns the number of bytes of the client's headers, which are kept until the exchange ends.
@@ -358,13 +359,11 @@ impl Exchange {
         self.client.headers.iter().map(bytes).fold(0, usize::saturating_add)
     }
 
-    /// Returns the number of bytes of the upstream's answer that are kept in memory. The next call
-    /// of a method may translate all these bytes at once.
+    /// Returns the number of bytes of the upstream's answer for the client that are kept in memory.
+    /// The next call of a method may translate all these bytes at once.
     #[must_use]
     pub fn answer_bytes(&self) -> usize {
-        let asked = self.state.asks().iter().map(ask::Ask::held_bytes);
-        let asked = asked.fold(0, usize::saturating_add);
-        self.state.round().map_or(asked, round::Round::held_bytes)
+        self.state.round().map_or(0, round::Round::held_bytes)
     }
 
     /// Returns the number of bytes of the client's body that may be read again when the upstream's

@@ -159,10 +159,10 @@ impl State {
     }
 
     /// Removes all open auxiliary calls, and cancels them.
-    pub(super) fn end_asks(&mut self) {
+    pub(super) fn end_asks(&mut self, how: Cancel) {
         if let Phase::Asking { asks, .. } = &mut self.phase {
             asks.clear();
-            self.cancel_calls();
+            self.cancelled.extend(self.open.drain(..).map(|id| (id, how)));
         }
     }
 

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use super::ask::Asker;
-use super::seam::{Call, CallId, HostCan, To};
+use super::seam::{Call, CallId, Cancel, HostCan, To};
 use super::window::Window;
 use super::{Client, Exchange, Path};
 use crate::Millis;
@@ -263,7 +263,7 @@ impl Exchange {
     /// Ends the running step, and returns its change to the request or the answer.
     fn end_step(&mut self, body: &[u8], now: Millis) -> Result<Option<Change>, Error> {
         let Some(Running { step, began, .. }) = self.steps.current.take() else { return Ok(None) };
-        self.state.end_asks();
+        self.state.end_asks(Cancel::Cut);
         let see = see(&self.config, self.can, self.ids, &self.client, body, Some(began), now);
         step.done(&see, &mut self.report).map(Some)
     }
@@ -273,7 +273,9 @@ impl Exchange {
     fn take_came(&mut self, id: CallId, came: Came) {
         let Some(Running { step, window, .. }) = &mut self.steps.current else { return };
         window.answer(id, came);
-        while let Some(came) = window.take_answer() {
+        while step.questions_left() > 0
+            && let Some(came) = window.take_answer()
+        {
             let left = step.questions_left();
             step.take(came, &mut self.report);
             if step.questions_left() == left {
@@ -290,19 +292,38 @@ impl Exchange {
 
     /// Marks the question of a call as unasked, so that another call asks it with a changed
     /// request.
-    pub(super) fn ask_again(&mut self, id: CallId) {
+    pub(super) fn ask_again(&mut self, id: CallId, now: Millis) {
         if let Some(running) = &mut self.steps.current {
             running.window.ask_again(id);
         }
-        self.state.make_ask_due();
+        self.go_on(now);
+    }
+
+    /// Asks the question of a call again, if the upstream has too many requests although only this
+    /// step asks: from now on the step asks one question at a time. Returns false if the question
+    /// was asked alone.
+    pub(super) fn ask_again_alone(&mut self, id: CallId, now: Millis) -> bool {
+        let Some(running) = &mut self.steps.current else { return false };
+        if !running.window.narrow(id, !self.state.asks().is_empty()) {
+            return false;
+        }
+        self.ask_again(id, now);
+        true
     }
 
     /// Tells the running step that its questions without an answer get none.
     fn fail_questions(&mut self, why: Nothing) {
         let Some(Running { step, window, .. }) = &mut self.steps.current else { return };
-        for _ in 0..step.questions_left() {
-            let came = window.take_first().flatten().unwrap_or(Came::Nothing(why));
-            step.take(came, &mut self.report);
+        let mut left = step.questions_left();
+        while left > 0 {
+            if let Some(came) = window.take_first().flatten() {
+                step.take(came, &mut self.report);
+            }
+            // A question that would be asked again, such as a redirection, gets no answer either.
+            if step.questions_left() == left {
+                step.take(Came::Nothing(why), &mut self.report);
+            }
+            left = left.saturating_sub(1).min(step.questions_left());
         }
     }
 
@@ -319,15 +340,17 @@ impl Exchange {
     /// Abandons the questions of the running step.
     pub(super) fn give_up_step(&mut self, why: Nothing, now: Millis) {
         self.fail_questions(why);
-        self.state.end_asks();
+        self.state.end_asks(Cancel::ReadOut);
         self.go_on(now);
     }
 
-    /// Makes the next question of the running step due. A step after the answer that needs no
-    /// further answer ends at once: a host that never polls for another call must not keep the
-    /// client waiting.
+    /// Makes the next question of the running step due, or the end of the step. A step after the
+    /// answer that needs no further answer ends at once: a host that never polls for another call
+    /// must not keep the client waiting.
     fn go_on(&mut self, now: Millis) {
-        self.state.make_ask_due();
+        if !self.is_waiting() || self.may_ask_more() {
+            self.state.make_ask_due();
+        }
         if self.steps.is_behind() && self.steps.is_settled() {
             self.end_behind(now);
         }

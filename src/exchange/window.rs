@@ -11,7 +11,12 @@ const AT_ONCE_MAX: u8 = 4;
 
 /// Questions of a step that were asked and whose answers the step has not taken, in their order.
 #[derive(Default)]
-pub(super) struct Window(VecDeque<Asked>);
+pub(super) struct Window {
+    asked: VecDeque<Asked>,
+    /// Newest call that was asked beside others, once the upstream has refused to answer several at
+    /// once. Later questions are asked one at a time.
+    narrow_after: Option<CallId>,
+}
 
 /// State of one question of a step.
 enum Asked {
@@ -27,18 +32,41 @@ impl Window {
     /// Returns the place of the question to ask next, counted from the first one whose answer the
     /// step has not taken. Returns `None` if no further call may be open at the same time.
     pub(super) fn next(&self, calls_at_once: u8) -> Option<usize> {
+        let mut max = usize::from(calls_at_once.clamp(1, AT_ONCE_MAX));
+        if self.narrow_after.is_some() {
+            max = 1;
+            if self.asked.iter().any(|asked| matches!(asked, Asked::Open(_))) {
+                return None;
+            }
+        }
         let is_again = |asked: &Asked| matches!(asked, Asked::Again);
-        self.0.iter().position(is_again).or_else(|| {
-            let max = usize::from(calls_at_once.clamp(1, AT_ONCE_MAX));
-            (self.0.len() < max).then_some(self.0.len())
-        })
+        let again = self.asked.iter().position(is_again);
+        again.or_else(|| (self.asked.len() < max).then_some(self.asked.len()))
+    }
+
+    /// Lets the step ask one question at a time from now on, if the question of the call `id` was
+    /// asked beside others. `has_open`: true if other calls of the step are open. Returns false if
+    /// the question was asked alone.
+    pub(super) fn narrow(&mut self, id: CallId, has_open: bool) -> bool {
+        match self.narrow_after {
+            Some(last) => id.0 <= last.0,
+            None if has_open => {
+                let open = self.asked.iter().filter_map(|asked| match asked {
+                    Asked::Open(id) => Some(*id),
+                    Asked::Again | Asked::Answered(_) => None,
+                });
+                self.narrow_after = open.max_by_key(|id| id.0);
+                true
+            }
+            None => false,
+        }
     }
 
     /// Notes the open call for the question at a place returned by [`Window::next`].
     pub(super) fn open(&mut self, place: usize, id: CallId) {
-        match self.0.get_mut(place) {
+        match self.asked.get_mut(place) {
             Some(asked) => *asked = Asked::Open(id),
-            None => self.0.push_back(Asked::Open(id)),
+            None => self.asked.push_back(Asked::Open(id)),
         }
     }
 
@@ -54,19 +82,19 @@ impl Window {
 
     fn set(&mut self, id: CallId, now: Asked) {
         let is_of = |asked: &&mut Asked| matches!(asked, Asked::Open(open) if *open == id);
-        if let Some(asked) = self.0.iter_mut().find(is_of) {
+        if let Some(asked) = self.asked.iter_mut().find(is_of) {
             *asked = now;
         }
     }
 
     /// Removes the first question, if its answer has arrived, and returns the answer.
     pub(super) fn take_answer(&mut self) -> Option<Came> {
-        if matches!(self.0.front()?, Asked::Answered(_)) { self.take_first()? } else { None }
+        if matches!(self.asked.front()?, Asked::Answered(_)) { self.take_first()? } else { None }
     }
 
     /// Removes the first question, and returns its answer, or `None` in place of a missing answer.
     pub(super) fn take_first(&mut self) -> Option<Option<Came>> {
-        match self.0.pop_front()? {
+        match self.asked.pop_front()? {
             Asked::Answered(came) => Some(Some(came)),
             Asked::Again | Asked::Open(_) => Some(None),
         }
@@ -74,7 +102,7 @@ impl Window {
 
     /// Puts the question whose answer was taken last back in the first place, to be asked again.
     pub(super) fn put_back(&mut self) {
-        self.0.push_front(Asked::Again);
+        self.asked.push_front(Asked::Again);
     }
 
     /// Returns the number of bytes of the answers that wait for an earlier one.
@@ -83,6 +111,6 @@ impl Window {
             Asked::Answered(came) => came.held_bytes(),
             Asked::Again | Asked::Open(_) => 0,
         };
-        self.0.iter().map(bytes).fold(0, usize::saturating_add)
+        self.asked.iter().map(bytes).fold(0, usize::saturating_add)
     }
 }

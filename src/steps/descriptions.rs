@@ -14,7 +14,7 @@ use crate::config::{Config, Settings, Upstream, Vision};
 use crate::error::{Error, ErrorKind, Rejection};
 use crate::history::body_images::{self, ImagePlace, write_text};
 use crate::json;
-use crate::model::{Image, ImageSource, Request};
+use crate::model::{Image, ImageSource, Request, Role};
 use crate::observe::report::{Report, VisionReport};
 use crate::observe::warning::Warnings;
 use crate::profile::ImageParts;
@@ -23,6 +23,10 @@ use crate::text::{hash, words};
 
 /// Maximum number of output tokens for reasoning and the description.
 const TOKENS_MAX: u64 = 2_048;
+
+/// Divisor: the images of all open questions have at most this part of the bytes of a request,
+/// unless only one question is open.
+const OPEN_SHARE: usize = 8;
 
 /// Maximum length of a description, in bytes.
 const TEXT_BYTES_MAX: usize = 8_000;
@@ -155,7 +159,14 @@ impl Step for Descriptions {
     }
 
     fn ask<'s>(&self, see: &See<'s>, ahead: usize) -> Option<Question<'s>> {
-        let wanted = self.wanted.get(self.at.saturating_add(ahead))?;
+        let last = self.at.saturating_add(ahead);
+        let wanted = self.wanted.get(last)?;
+        // Each open question holds a copy of its image.
+        let open = self.wanted.get(self.at..=last).unwrap_or_default();
+        let bytes = open.iter().map(|wanted| wanted.key.length).fold(0, usize::saturating_add);
+        if ahead > 0 && bytes > see.config.settings.request_bytes_max / OPEN_SHARE {
+            return None;
+        }
         let (upstream, model) = seeing(see.config)?;
         let body = self.request(wanted, see.text()?, model).unwrap_or_default();
         Some(Question::Model(Box::new(ModelQuestion { upstream, model, body })))
@@ -205,7 +216,13 @@ impl Descriptions {
         if !words::has(body, "image") {
             return None;
         }
-        let request = Request::read_leniently(body).ok()?;
+        let places = {
+            // The parsed request takes several times the memory of the body.
+            let request = Request::read_leniently(body).ok()?;
+            let messages = request.messages.iter();
+            let of_users = messages.filter(|message| message.role == Role::User);
+            body_images::places(body, of_users, true, settings.shows_hidden_images())
+        };
         let mut descriptions = Self {
             places: Vec::new(),
             images: Vec::new(),
@@ -215,7 +232,7 @@ impl Descriptions {
             room: settings.request_bytes_max.saturating_sub(body.len()),
         };
         let mut found = Vec::new();
-        for place in body_images::places(body, &request, true, settings.shows_hidden_images()) {
+        for place in places {
             let (at, first, mut number) = (descriptions.places.len(), found.len(), 0_usize);
             place.images(body, |image| {
                 let is_remote = usize::from(image.source.is_remote());

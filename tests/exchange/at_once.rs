@@ -223,3 +223,83 @@ fn a_question_that_is_refused_for_ever_is_given_up() {
     }
     assert!(asked <= 3, "asked {asked} times");
 }
+
+#[test]
+fn a_redirection_that_waits_when_the_time_is_over_takes_nobody_elses_image() {
+    let images = older(["1", "2", "moves", "3"].iter().map(|name| on_the_web(name)).collect());
+    let mut host = Host::new(FETCHES, 4, images);
+    host.poll(NOW);
+    // The newest image, for which the first question is, stays open.
+    for call in host.open.split_off(1) {
+        host.fetch(&call);
+    }
+    let at = host.exchange.poll_timeout().unwrap();
+    host.exchange.handle_timeout(at);
+    host.poll(at);
+    let sent = body(host.open.last().unwrap());
+    let content = sent["messages"][0]["content"].as_array().unwrap();
+    let is_fetched = |at: usize| content[at].to_string().contains("data:image/png");
+    assert_eq!([0, 1, 2, 3].map(is_fetched), [true, true, false, false], "{sent}");
+    assert_ne!(content[0], content[1], "each has its own image");
+}
+
+/// Images to describe, whose data ends in these letters.
+fn described(names: &[&str], length: usize) -> Value {
+    let data = |name: &&str| format!("iVBORw0KGgoAAAAN{}{name}", "A".repeat(length));
+    let image = |data: String| json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}});
+    older(names.iter().map(data).map(image).collect())
+}
+
+fn describe(host: &mut Host, call: &Call) {
+    let asked = body(call).to_string();
+    let said = ["1111", "2222", "3333", "4444"].into_iter().find(|data| asked.contains(data));
+    let answer = json!({"choices": [{"message": {"content": said}, "finish_reason": "stop"}]});
+    host.answer(call.id, 200, &[], answer.to_string().as_bytes());
+}
+
+#[test]
+fn an_upstream_that_takes_one_request_at_a_time_is_asked_one_at_a_time() {
+    let names = ["1111", "2222", "3333", "4444"];
+    let busy = br#"{"error":{"message":"Too many requests","type":"rate_limit_error"}}"#;
+    let (one, said, _) = Host::new(DESCRIBES, 1, described(&names, 0)).run(1, &describe);
+    for seed in 0..50 {
+        let asked = std::cell::Cell::new(0);
+        let answer = |host: &mut Host, call: &Call| {
+            asked.set(asked.get() + 1);
+            match host.open.is_empty() {
+                true => describe(host, call),
+                false => host.answer(call.id, 429, &[], busy),
+            }
+        };
+        let (call, told, _) = Host::new(DESCRIBES, 4, described(&names, 0)).run(seed, &answer);
+        assert_eq!((body(&call), &told), (body(&one), &said), "seed {seed}");
+        assert!(asked.get() <= 8, "asked {} times", asked.get());
+    }
+}
+
+#[test]
+fn an_upstream_that_is_always_busy_is_given_up() {
+    let busy = br#"{"error":{"message":"Too many requests","type":"rate_limit_error"}}"#;
+    let asked = std::cell::Cell::new(0);
+    let answer = |host: &mut Host, call: &Call| {
+        asked.set(asked.get() + 1);
+        host.answer(call.id, 429, &[], busy);
+    };
+    let host = Host::new(DESCRIBES, 4, described(&["1111", "2222", "3333", "4444"], 0));
+    let (_, said, _) = host.run(1, &answer);
+    assert!(said.contains("vision_failed:rate_limited"), "{said}");
+    assert!((4..=8).contains(&asked.get()), "asked {} times", asked.get());
+    // A single image has nothing beside it, so nothing is asked again.
+    asked.set(0);
+    Host::new(DESCRIBES, 4, described(&["1111"], 0)).run(1, &answer);
+    assert_eq!(asked.get(), 1);
+}
+
+#[test]
+fn large_images_are_described_one_at_a_time() {
+    let config = DESCRIBES.replacen('{', "{\"request_bytes_max\": 400000, ", 1);
+    let images = described(&["1111", "2222", "3333"], 40_000);
+    let (call, _, most) = Host::new(&config, 4, images).run(1, &describe);
+    assert_eq!(most, 1);
+    assert!(body(&call).to_string().contains("another model: 3333"));
+}

@@ -278,7 +278,7 @@ fn at_once(exchange: &Exchange, event: &Option<(CallId, CallEvent)>) -> usize {
         Some((_, CallEvent::End(_))) | None if exchange.is_collecting() => {
             exchange.answer_bytes().max(exchange.refused_bytes())
         }
-        Some((_, CallEvent::End(_))) | None => exchange.refused_bytes(),
+        Some((_, CallEvent::End(_))) => exchange.refused_bytes(),
         // A chunk of the answer may complete an event of some megabytes.
         Some((_, CallEvent::Piece(piece)))
             if exchange.answer_bytes() >= EVENT_BYTES && piece.contains(&b'\n') =>
