@@ -8,7 +8,7 @@ use std::ops::Range;
 use super::hidden_images::{self, may_hide};
 use crate::json::{self, Reader, Str, Writer};
 use crate::model::request::raw_blocks;
-use crate::model::{Block, DocumentSource, Image, ImageSource, Request, Role, image_type};
+use crate::model::{Block, DocumentSource, Image, ImageSource, Message, image_type};
 
 /// Byte range in a request's JSON text that is an image, or a text that may contain images. The
 /// text is decoded only when its images are read or replaced.
@@ -31,16 +31,16 @@ enum Kind {
     Content,
 }
 
-/// Returns the positions of images in users' messages, in order: image blocks if `with_blocks`, and
-/// texts of tool results that may contain images if `with_texts`.
-pub(crate) fn places(
+/// Returns the positions of images in messages of a body, in order: image blocks if `with_blocks`,
+/// and texts of tool results that may contain images if `with_texts`.
+pub(crate) fn places<'m, 'b: 'm>(
     body: &str,
-    request: &Request<'_>,
+    messages: impl Iterator<Item = &'m Message<'b>>,
     with_blocks: bool,
     with_texts: bool,
 ) -> Vec<ImagePlace> {
     let mut looking = Looking { body, with_blocks, with_texts, places: Vec::new() };
-    for message in request.messages.iter().filter(|message| message.role == Role::User) {
+    for message in messages {
         // The JSON text of a block is only looked for in messages with such texts.
         if message.content.iter().any(|block| looking.is_hiding(block)) {
             for (raw, block) in raw_blocks(message.raw).zip(&message.content) {

@@ -81,6 +81,18 @@ fn a_model_without_eyes_is_asked_again_without_images() {
 }
 
 #[test]
+fn an_image_that_a_model_gave_is_refused_like_others() {
+    let image = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA=="}});
+    let body = request(json!([
+        {"role": "user", "content": "draw"},
+        {"role": "assistant", "content": [image]},
+        {"role": "user", "content": "now in red"}]));
+    let message = "this model does not support image input";
+    let (sent, _) = again(&config(), &body, 400, message).unwrap();
+    assert_eq!(sent["messages"][1]["content"][0]["type"], "text", "{sent}");
+}
+
+#[test]
 fn a_model_that_reads_no_pdf_is_asked_again_without_those_of_tools() {
     let body = request(looked());
     let message = "This model does not support PDF input";

@@ -30,8 +30,9 @@ use std::ops::Range;
 use crate::carry::tool_id;
 use crate::config::{Config, Guards, Pairing, ToolArguments, Upstream};
 use crate::error::Error;
+use crate::history::attached;
+use crate::history::body_images::{self, ImagePlace};
 use crate::history::omitted::{IMAGE_OMITTED, PDF_OMITTED};
-use crate::history::{attached, body_images};
 use crate::json::{self, Reader, Str};
 use crate::model::Request;
 use crate::model::request_context::{Display, RequestContext, Tool};
@@ -81,25 +82,44 @@ pub(super) fn write_request(
     Ok(sent)
 }
 
+/// Content of messages that may have to be edited: images, tool result texts that may encode
+/// images, and files.
+struct EditableContent {
+    images: Vec<ImagePlace>,
+    files: Vec<Range<usize>>,
+}
+
+impl EditableContent {
+    /// Finds the images and files that the upstream refused, and the texts that may encode images
+    /// if `shows_hidden`.
+    fn find(body: &str, request: &Request<'_>, shows_hidden: bool, refused: &[Refused]) -> Self {
+        let omits = refused.contains(&Refused::Images);
+        let mut images = body_images::places(body, request.messages.iter(), omits, shows_hidden);
+        images.retain(|place| !(place.is_text() && place.is_in_error));
+        let mut files = Vec::new();
+        if refused.contains(&Refused::Documents) {
+            let old = attached::old_files(request);
+            files.extend(old.map(|file| body_images::span(body, file.at)));
+        }
+        Self { images, files }
+    }
+}
+
 /// Returns the edits of the content of messages: real images in place of tool result texts that
-/// encode images, if the model sees images, and placeholder texts in place of images and files that
-/// the upstream refused.
+/// encode images, and placeholder texts in place of images and files that the upstream refused.
 ///
 /// # Errors
 /// Strict mode allows no content to be left out.
 fn content_edits(
     body: &str,
-    request: &Request<'_>,
-    shows_hidden: bool,
+    content: EditableContent,
     refused: &[Refused],
     warnings: &mut Warnings,
 ) -> Result<Vec<Edit>, Error> {
-    let mut edits = Vec::new();
+    let EditableContent { images, files } = content;
+    let mut edits = Vec::with_capacity(images.len().saturating_add(files.len()));
     let omits = refused.contains(&Refused::Images);
-    for place in body_images::places(body, request, omits, shows_hidden) {
-        if place.is_text() && place.is_in_error {
-            continue;
-        }
+    for place in images {
         let mut omitted = 0_u32;
         let text = place.rewritten(body, &mut |json, image, mark| {
             if omits {
@@ -120,13 +140,10 @@ fn content_edits(
         }
         edits.push((place.range, text));
     }
-    if refused.contains(&Refused::Documents) {
-        for file in attached::old_files(request) {
-            warnings.dropped("document")?;
-            let range = body_images::span(body, file.at);
-            let block = body.get(range.clone()).unwrap_or_default();
-            edits.push((range, body_images::text_for(block, PDF_OMITTED)));
-        }
+    for range in files {
+        warnings.dropped("document")?;
+        let block = body.get(range.clone()).unwrap_or_default();
+        edits.push((range, body_images::text_for(block, PDF_OMITTED)));
     }
     Ok(edits)
 }
@@ -151,17 +168,22 @@ fn relay(
         // The upstream could read one of the two members, and Creole the other.
         return Err(json::Error::value("expected each name once").in_key(name).into());
     }
-    let read = read(body)?;
-    if let Some(request) = read.as_ref().filter(|_| !is_edited) {
+    let mut typed = read(body)?;
+    if let Some(request) = typed.as_ref().filter(|_| !is_edited) {
         let shows_hidden = client.config.settings.shows_hidden_images()
             && upstream.profile.image_parts != ImageParts::None;
-        let edits = content_edits(body, request, shows_hidden, refused, warnings)?;
-        if !edits.is_empty() {
-            drop(read);
-            return relay(client, &edited(body, edits), refused, true, warnings);
+        let content = EditableContent::find(body, request, shows_hidden, refused);
+        if !(content.images.is_empty() && content.files.is_empty()) {
+            // The parsed request takes several times the memory of the body.
+            drop(typed);
+            let edits = content_edits(body, content, refused, warnings)?;
+            if !edits.is_empty() {
+                return relay(client, &edited(body, edits), refused, true, warnings);
+            }
+            typed = read(body)?;
         }
     }
-    send(client, body, &envelope, read, (upstream, outgoing), refused, warnings)
+    send(client, body, &envelope, typed, (upstream, outgoing), refused, warnings)
 }
 
 /// Writes the upstream request for a client body that was read.
