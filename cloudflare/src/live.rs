@@ -30,9 +30,9 @@ pub(crate) struct Live {
     calls: u32,
 }
 
-/// Number of calls reserved for models (an answer, retries, image descriptions, a judge), so that
-/// image fetches cannot use them up.
-const CALLS_OF_MODELS: u32 = 10;
+/// Number of calls reserved for models (an answer, retries, image descriptions, each perhaps asked
+/// twice, and a judge), so that image fetches cannot use them up.
+const CALLS_OF_MODELS: u32 = 14;
 
 impl Live {
     pub(crate) fn new(isolate: &Isolate, client: &Rc<Client>, method: &str, path: &str) -> Self {

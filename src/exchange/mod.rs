@@ -366,6 +366,12 @@ impl Exchange {
         self.state.round().map_or(0, round::Round::held_bytes)
     }
 
+    /// Returns true if the upstream has refused the request, and the end of its error is missing.
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        self.state.round().is_some_and(|round| round.refusal_status().is_some())
+    }
+
     /// Returns the number of bytes of the client's body that may be read again when the upstream's
     /// answer ends with a refusal.
     #[must_use]

@@ -299,12 +299,11 @@ impl Exchange {
         self.go_on(now);
     }
 
-    /// Asks the question of a call again, if the upstream has too many requests although only this
-    /// step asks: from now on the step asks one question at a time. Returns false if the question
-    /// was asked alone.
+    /// Asks the question of a call again after an upstream had too many requests, if the question
+    /// was asked beside others. From now on the step asks one question at a time.
     pub(super) fn ask_again_alone(&mut self, id: CallId, now: Millis) -> bool {
         let Some(running) = &mut self.steps.current else { return false };
-        if !running.window.narrow(id, !self.state.asks().is_empty()) {
+        if !running.window.narrow(id) {
             return false;
         }
         self.ask_again(id, now);

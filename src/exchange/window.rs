@@ -13,9 +13,10 @@ const AT_ONCE_MAX: u8 = 4;
 #[derive(Default)]
 pub(super) struct Window {
     asked: VecDeque<Asked>,
-    /// Newest call that was asked beside others, once the upstream has refused to answer several at
-    /// once. Later questions are asked one at a time.
-    narrow_after: Option<CallId>,
+    /// Newest call that was opened while another was open.
+    beside: Option<CallId>,
+    /// True if questions are asked one at a time, because the upstream refused several at once.
+    is_narrow: bool,
 }
 
 /// State of one question of a step.
@@ -33,9 +34,9 @@ impl Window {
     /// step has not taken. Returns `None` if no further call may be open at the same time.
     pub(super) fn next(&self, calls_at_once: u8) -> Option<usize> {
         let mut max = usize::from(calls_at_once.clamp(1, AT_ONCE_MAX));
-        if self.narrow_after.is_some() {
+        if self.is_narrow {
             max = 1;
-            if self.asked.iter().any(|asked| matches!(asked, Asked::Open(_))) {
+            if self.has_open() {
                 return None;
             }
         }
@@ -45,25 +46,22 @@ impl Window {
     }
 
     /// Lets the step ask one question at a time from now on, if the question of the call `id` was
-    /// asked beside others. `has_open`: true if other calls of the step are open. Returns false if
-    /// the question was asked alone.
-    pub(super) fn narrow(&mut self, id: CallId, has_open: bool) -> bool {
-        match self.narrow_after {
-            Some(last) => id.0 <= last.0,
-            None if has_open => {
-                let open = self.asked.iter().filter_map(|asked| match asked {
-                    Asked::Open(id) => Some(*id),
-                    Asked::Again | Asked::Answered(_) => None,
-                });
-                self.narrow_after = open.max_by_key(|id| id.0);
-                true
-            }
-            None => false,
-        }
+    /// asked beside others. Returns false if the question was asked alone.
+    pub(super) fn narrow(&mut self, id: CallId) -> bool {
+        let was_beside = self.beside.is_some_and(|last| id.0 <= last.0);
+        self.is_narrow |= was_beside;
+        was_beside
+    }
+
+    fn has_open(&self) -> bool {
+        self.asked.iter().any(|asked| matches!(asked, Asked::Open(_)))
     }
 
     /// Notes the open call for the question at a place returned by [`Window::next`].
     pub(super) fn open(&mut self, place: usize, id: CallId) {
+        if self.has_open() {
+            self.beside = Some(id);
+        }
         match self.asked.get_mut(place) {
             Some(asked) => *asked = Asked::Open(id),
             None => self.asked.push_back(Asked::Open(id)),

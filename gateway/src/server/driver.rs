@@ -279,6 +279,8 @@ fn at_once(exchange: &Exchange, event: &Option<(CallId, CallEvent)>) -> usize {
             exchange.answer_bytes().max(exchange.refused_bytes())
         }
         Some((_, CallEvent::End(_))) => exchange.refused_bytes(),
+        // A timeout may end a refusal whose body does not end.
+        None if exchange.is_refused() => exchange.refused_bytes(),
         // A chunk of the answer may complete an event of some megabytes.
         Some((_, CallEvent::Piece(piece)))
             if exchange.answer_bytes() >= EVENT_BYTES && piece.contains(&b'\n') =>

@@ -76,7 +76,7 @@ async fn a_server_that_is_down_is_not_the_end() {
 async fn calls_are_counted_before_the_platform_refuses_them() {
     let upstream = Upstream::with_images().await;
     let config = images_config(&upstream);
-    let worker = Worker::start_with(&[("CREOLE_CONFIG", &config), ("SUBREQUESTS_MAX", "13")]);
+    let worker = Worker::start_with(&[("CREOLE_CONFIG", &config), ("SUBREQUESTS_MAX", "17")]);
     let urls: Vec<_> = (0..5).map(|nth| upstream.image(&format!("/image.png?{nth}"))).collect();
     let got = post(&worker, "/v1/messages", image_messages(&urls, true)).await;
     assert_eq!(got.status.as_u16(), 200, "{}", got.body);
