@@ -77,4 +77,5 @@ def main(host, pid, upstream, streams, events):
     }))
 
 
-main(*map(int, sys.argv[1:]))
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))

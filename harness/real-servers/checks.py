@@ -347,7 +347,11 @@ def a_stop_sequence_that_the_server_does_not_know_frees_the_server_too():
         text, stopped = COUNT[:COUNT.index(", 13")], events.current_message_snapshot
         # In Envoy, nobody but the upstream can end a stream without breaking it: docs/dev/hosts.md.
         if HOST == "envoy":
-            events.until_done()
+            try:
+                events.until_done()
+            except Exception:
+                # A stream that its upstream does not end is reset after half a minute.
+                assert time.monotonic() - begun > 25, "the stream broke before its time"
     assert took < CUT_S, f"the client waited {took:.2f} s for the end"
     assert (stopped.stop_reason, stopped.stop_sequence) == ("stop_sequence", ", 13"), stopped
     assert stopped.content[-1].text == text, stopped
