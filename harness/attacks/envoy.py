@@ -99,8 +99,9 @@ def cluster(name, port):
     }
 
 
-def under_attack(envoy, upstream, attack, seconds=8.0, pause=PAUSE_S):
-    """The attack, while five others have streams, which stand still for at most this time."""
+def under_attack(envoy, upstream, attack, seconds=8.0, pause=0):
+    """The attack, while five others have streams. They stand still for no longer than a thousand small requests take."""
+    pause = pause or max(PAUSE_S, time_of_requests(envoy, 1000))
     with Watch(envoy, upstream, 5, seconds) as watch:
         said = attack()
         others = watch.end(pause)
@@ -110,12 +111,12 @@ def under_attack(envoy, upstream, attack, seconds=8.0, pause=PAUSE_S):
 
 def time_of_requests(envoy, count):
     """How long the host computes for so many small requests."""
-    for _ in range(100):
+    for _ in range(50):
         ask(envoy.port, post(message()))
     before = computed(envoy.pid)
-    for _ in range(200):
+    for _ in range(100):
         ask(envoy.port, post(message()))
-    return (computed(envoy.pid) - before) / 200 * count
+    return (computed(envoy.pid) - before) / 100 * count
 
 
 @check
