@@ -86,8 +86,8 @@ impl State {
     }
 
     /// Cancels all open calls.
-    pub(super) fn cancel_calls(&mut self) {
-        self.cancelled.extend(self.open.drain(..).map(|id| (id, Cancel::ReadOut)));
+    fn cancel_calls(&mut self, how: Cancel) {
+        self.cancelled.extend(self.open.drain(..).map(|id| (id, how)));
     }
 
     /// Removes a cancelled call, which the host has not polled yet.
@@ -111,7 +111,7 @@ impl State {
     /// Makes another call due after the upstream refused the last call.
     pub(super) fn retry(&mut self, refusal: Refusal) {
         self.phase = Phase::Due(Some(Box::new(refusal)));
-        self.cancel_calls();
+        self.cancel_calls(Cancel::ReadOut);
     }
 
     /// Changes the phase: the next question of a step may be due.
@@ -121,7 +121,7 @@ impl State {
             Phase::Ended => {}
             _ => {
                 self.phase = Phase::Asking { asks: Vec::new(), is_due: true };
-                self.cancel_calls();
+                self.cancel_calls(Cancel::ReadOut);
             }
         }
     }
@@ -129,7 +129,7 @@ impl State {
     /// Ends the exchange and cancels its calls.
     pub(super) fn end(&mut self) {
         self.phase = Phase::Ended;
-        self.cancel_calls();
+        self.cancel_calls(Cancel::ReadOut);
     }
 
     /// Removes the call that is due from the phase, and returns the call.
@@ -162,7 +162,7 @@ impl State {
     pub(super) fn end_asks(&mut self, how: Cancel) {
         if let Phase::Asking { asks, .. } = &mut self.phase {
             asks.clear();
-            self.cancelled.extend(self.open.drain(..).map(|id| (id, how)));
+            self.cancel_calls(how);
         }
     }
 
