@@ -1,6 +1,8 @@
-//! Data that Creole stores in the client's history: signatures of thinking blocks, and ids of tool
-//! calls.
+//! Data that Creole stores in the client's history: signatures of thinking blocks, ids of tool
+//! calls, and texts of search results.
 
 pub(crate) mod marks;
+#[allow(dead_code, reason = "searches are not run yet")]
+pub(crate) mod sealed;
 pub mod signature;
 pub(crate) mod tool_id;
