@@ -48,6 +48,8 @@ pub(crate) struct SearchMembers<'a> {
     pub user_location: Option<&'a str>,
     /// Member `allowed_domains`, as JSON text.
     pub allowed_domains: Option<&'a str>,
+    /// Member `blocked_domains`, as JSON text.
+    pub blocked_domains: Option<&'a str>,
     /// Member `max_uses`: maximum number of searches.
     pub max_uses: Option<u64>,
 }
@@ -196,6 +198,7 @@ impl<'a> ToolDefinition<'a> {
                 let value = source.reader.skip()?;
                 match *limit {
                     "allowed_domains" => rare.search_mut().allowed_domains = Some(value),
+                    "blocked_domains" => rare.search_mut().blocked_domains = Some(value),
                     "max_uses" => rare.search_mut().max_uses = value.parse().ok(),
                     "mcp_server_name" => rare.mcp_mut().server_name = Some(value),
                     "default_config" => rare.mcp_mut().default_config = Some(value),

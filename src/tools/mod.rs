@@ -16,6 +16,8 @@ mod mcp;
 mod names;
 mod offer;
 mod typed;
+#[allow(dead_code, reason = "searches are not run yet")]
+mod web_search;
 
 #[cfg(test)]
 mod tests;
