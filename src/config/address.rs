@@ -21,13 +21,18 @@ pub(super) fn base_path_of(path: &str) -> Result<&str, &'static str> {
 /// Splits a base URL of an upstream into the address and the base path. The path is `None` if the
 /// URL has none; the path of an endpoint is removed.
 pub(super) fn split(url: &str) -> Result<(&str, Option<&str>), &'static str> {
-    let url = url.trim_end_matches('/');
+    let (address, path) = parts(url.trim_end_matches('/'));
+    Address::parse(address)?;
+    Ok((address, (!path.is_empty()).then(|| base_path_of(path)).transpose()?))
+}
+
+/// Returns the scheme, host and port of a URL as one text, and the path, query and fragment as
+/// another.
+pub(super) fn parts(url: &str) -> (&str, &str) {
     let host = url.find("://").map_or(0, |at| at.saturating_add(3));
     let end = url.get(host..).and_then(|rest| rest.find(['/', '?', '#']));
     let parts = end.and_then(|at| url.split_at_checked(host.saturating_add(at)));
-    let (address, path) = parts.unwrap_or((url, ""));
-    Address::parse(address)?;
-    Ok((address, (!path.is_empty()).then(|| base_path_of(path)).transpose()?))
+    parts.unwrap_or((url, ""))
 }
 
 /// Parts of an upstream's URL in the configuration.

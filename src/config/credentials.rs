@@ -178,6 +178,53 @@ impl Setting for KeyDocument {
     }
 }
 
+/// Credential of a service that Creole asks for a server tool.
+#[derive(Clone, Default, PartialEq)]
+pub struct ServiceKey {
+    /// Variable that the document names, until the host is asked for its value.
+    variable: Option<SecretDocument>,
+    secret: Option<String>,
+}
+
+impl ServiceKey {
+    /// Returns the credential, without white space around it; `None` if the service gets none.
+    #[must_use]
+    pub fn secret(&self) -> Option<&str> {
+        self.secret.as_deref().map(str::trim)
+    }
+
+    /// Reads the credential from the host, if the document names a variable.
+    ///
+    /// # Errors
+    /// The wrong member of the document, and the reason.
+    pub(super) fn resolve(
+        &mut self,
+        secret: &impl Fn(&str) -> Option<String>,
+    ) -> Result<(), (&'static str, String)> {
+        let Some(document) = self.variable.take() else { return Ok(()) };
+        if let Key::Secret(key) = key_of(KeyDocument::Secret(document), secret)? {
+            self.secret = Some(key);
+        }
+        Ok(())
+    }
+}
+
+/// Prints the presence of a credential and never its value, because configurations are printed.
+impl fmt::Debug for ServiceKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.secret.is_some() { "Secret(…)" } else { "None" })
+    }
+}
+
+impl Setting for ServiceKey {
+    const TYPE: ValueType = Unquoted::<SecretDocument>::TYPE;
+
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Error> {
+        let Unquoted(variable) = Unquoted::read(reader)?;
+        Ok(Self { variable: Some(variable), secret: None })
+    }
+}
+
 /// Value of an upstream's header, as written in the document.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum HeaderDocument {

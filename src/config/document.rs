@@ -200,6 +200,7 @@ impl Config {
         }
         config.set_models(document.models)?;
         config.settings.check()?;
+        config.settings.server_tools.resolve(&secret)?;
         config.check_safeguards()?;
         config.check_vision()?;
         Ok(config)

@@ -68,8 +68,8 @@ mod tests {
                 "pairing: unknown key here, expected in upstreams.NAME.guards or guards",
             ),
             (
-                r#"{"vision":{"url":"http://a"}}"#,
-                "vision.url: unknown key here, expected in upstreams.NAME",
+                r#"{"vision":{"profile":"vllm"}}"#,
+                "vision.profile: unknown key here, expected in upstreams.NAME",
             ),
         ] {
             let error = Config::from_json(text, |_| None).unwrap_err().to_string();

@@ -17,6 +17,7 @@ mod read_documents;
 mod route;
 mod safeguards;
 pub mod schema;
+mod server_tools;
 mod session;
 mod variables;
 mod vision;
@@ -26,13 +27,18 @@ use crate::setting::{Bounds, keys, word_enum};
 use crate::text::names::Names;
 pub use address::Address;
 pub use clients::ClientKeys;
-pub use credentials::{CREDENTIAL_BYTES_MAX, Key, UpstreamHeader, is_variable};
+pub use credentials::{CREDENTIAL_BYTES_MAX, Key, ServiceKey, UpstreamHeader, is_variable};
 pub use document::ConfigError;
 pub use fetch_images::{FetchImages, ImageHost};
 pub(crate) use fetch_images::{split_authority, usual_port};
 pub use models::ModelMap;
 pub use read_documents::ReadDocuments;
 pub use safeguards::Safeguards;
+pub(crate) use server_tools::QUERY;
+pub use server_tools::{
+    SearchKind, SearchMethod, SearchRequest, SearchResponse, ServerTools, ServiceParams, SideQuery,
+    WebSearchService,
+};
 pub use session::{SessionHeaders, SessionId};
 pub use vision::Vision;
 
@@ -111,6 +117,8 @@ keys! {
         fetch_images: FetchImages = FetchImages::default();
         /// PDFs that the gateway reads for upstreams which take no files.
         read_documents: ReadDocuments = ReadDocuments::default();
+        /// Tools of Anthropic's servers that Creole runs for models which cannot run them.
+        server_tools: ServerTools = ServerTools::default();
         /// Envoy: hold the head of a request until its body is translated. `false` where
         /// `allow_on_headers_stop_iteration` cannot be set.
         pause_headers: bool = true;

@@ -6,14 +6,16 @@ use super::{Config, Guards, Settings};
 use crate::json::{Error, Reader};
 use crate::setting::{Keys as _, Overrides, Setting, read_object};
 
-/// Keys that a route cannot change, because they apply to all streams of a VM or process together.
-const SHARED: [&str; 6] = [
+/// Keys that a route cannot change, because they apply to all streams of a VM or process together,
+/// or name secrets of the host.
+const SHARED: [&str; 7] = [
     "upstreams",
     "client_keys",
     "buffered_bytes_max",
     "pause_headers",
     "deferred_flush",
     "check_route",
+    "server_tools",
 ];
 
 impl Config {
