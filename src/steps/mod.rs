@@ -27,12 +27,15 @@
 //! | `blocks` | access to the blocks of a body, and their replacement |
 //! | `address` | the URL of an image, parsed so that all URL parsers agree |
 //! | `unread` | reasons why a document has no text |
+//! | `tools` | server tools that Creole runs: requests to services, and their answers |
 
 pub(crate) mod address;
 pub(crate) mod blocks;
 pub(crate) mod descriptions;
 pub(crate) mod documents;
 pub(crate) mod images;
+#[allow(dead_code, unused_imports, reason = "searches are not run yet")]
+pub(crate) mod tools;
 mod unread;
 pub(crate) mod verdicts;
 
@@ -41,6 +44,7 @@ pub use unread::Unread;
 
 use crate::StopReason;
 use std::borrow::Cow;
+use std::fmt;
 use std::ops::Range;
 
 use crate::Millis;
@@ -173,6 +177,23 @@ pub(crate) struct WebQuestion {
     pub(crate) may_be_private: bool,
     /// Media types that the step can read, for the `accept` header.
     pub(crate) accept: &'static str,
+}
+
+/// Question of a server tool for a service that the operator configured: a `POST` of the body, or a
+/// `GET` if the body is empty.
+#[allow(dead_code, reason = "searches are not run yet")]
+pub(crate) struct ServiceQuestion {
+    pub(crate) url: String,
+    pub(crate) headers: Vec<Header>,
+    pub(crate) body: Vec<u8>,
+}
+
+/// Prints the size of the question and nothing else: the URL, the headers and the body may hold a
+/// key, and what a user looks for.
+impl fmt::Debug for ServiceQuestion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ServiceQuestion({} bytes)", self.body.len())
+    }
 }
 
 /// Limits for reading the answer to a step's question.
