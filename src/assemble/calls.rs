@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::ids::Ids;
 use crate::json;
 use crate::json_schema::input::{self as tool_schema, ValidationBudget};
-use crate::model::event::{CallStart, Event};
+use crate::model::event::{CallKind, CallStart, Event};
 use crate::model::stop_reason;
 use crate::text::bare_json;
 use crate::text::names::NameSet;
@@ -330,7 +330,11 @@ impl Calls {
             }
         };
         to.report.tool_calls = to.report.tool_calls.saturating_add(1);
-        to.write(Event::CallBegins(CallStart { id: &id, name, toolset }));
+        to.write(Event::CallBegins(CallStart {
+            id: &id,
+            name,
+            kind: CallKind::Client { toolset },
+        }));
         progress.open_block(true);
     }
 

@@ -58,7 +58,7 @@ impl Pump<'_> {
                 Some(QueuedBlock::Tool(index)) => self.pump_tool(*index, after, end, to),
                 Some(QueuedBlock::Hosted(call)) => {
                     self.progress.open_block(false);
-                    to.write(Event::Hosted(call));
+                    call.write(|event| to.write(event));
                     true
                 }
             };

@@ -6,8 +6,7 @@
 
 use super::context_management::Cleared;
 use super::counts::Counts;
-use super::hosted::HostedCall;
-use super::search::Citation;
+use super::search::{Citation, FoundPage, SearchFailure};
 use crate::StopReason;
 
 /// Event of an answer, independent of the wire protocol.
@@ -38,23 +37,66 @@ pub enum Event<'e> {
     Input(&'e str),
     /// Event: a citation, which gives the source of words in the open text block.
     Citation(&'e Citation),
-    /// Event: a call that the upstream ran by itself, with its result. The client gets two blocks.
-    Hosted(&'e HostedCall),
+    /// Event: the result of a server tool's call, as a block of its own. The call came before, in
+    /// this answer or in an earlier one.
+    ServerResult(ServerResult<'e>),
     /// Event: the open block is complete.
     BlockEnds,
     /// Event: the answer is complete.
     Stopped(&'e Stop<'e>),
 }
 
-/// First part of a tool call: id, name and toolset, without the input.
+/// First part of a tool call: id, name and kind, without the input.
 #[derive(Clone, Copy, Debug)]
 pub struct CallStart<'e> {
     /// Id of the tool call, as sent to the client.
     pub id: &'e str,
-    /// Client's name of the tool.
+    /// Client's name of the tool; for a tool of an MCP server, the server's name of the tool.
     pub name: &'e str,
-    /// Client's toolset that the tool belongs to, such as `computer`.
-    pub toolset: Option<&'static str>,
+    /// Party that runs the tool call.
+    pub kind: CallKind<'e>,
+}
+
+/// Party that runs a tool call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallKind<'e> {
+    /// Call that the client runs.
+    Client {
+        /// Client's toolset that the tool belongs to, such as `computer`.
+        toolset: Option<&'static str>,
+    },
+    /// Call of a server tool, such as a web search, which the upstream or Creole runs.
+    Server,
+    /// Call of an MCP server's tool, which the upstream or Creole runs.
+    Mcp {
+        /// Name of the MCP server, as given by the client.
+        server: &'e str,
+    },
+}
+
+/// Result of a server tool's call.
+#[derive(Clone, Copy, Debug)]
+pub struct ServerResult<'e> {
+    /// Id of the call, as sent to the client.
+    pub id: &'e str,
+    /// Output of the tool, or its failure.
+    pub output: ServerOutput<'e>,
+}
+
+/// Output of a server tool, or its failure.
+#[derive(Clone, Copy, Debug)]
+pub enum ServerOutput<'e> {
+    /// Pages that a web search found.
+    Pages(&'e [FoundPage]),
+    /// Failure of a web search.
+    SearchFailed(SearchFailure),
+    /// Output of an MCP server's tool.
+    Mcp {
+        /// Text of the output, or the error message; `None` if the call was cut off.
+        text: Option<&'e str>,
+        /// True if the tool failed or returned no output.
+        is_error: bool,
+    },
 }
 
 /// End of an answer: the stop reason and the token counts.

@@ -1,6 +1,10 @@
 //! Calls of tools that an upstream runs by itself.
 
-use super::search::HostedSearch;
+use std::borrow::Cow;
+
+use super::event::{CallKind, CallStart, Event, ServerOutput, ServerResult};
+use super::search::{HostedSearch, SearchFailure};
+use crate::json;
 
 /// Call that the upstream ran by itself, with its result.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +33,40 @@ pub struct McpCall {
 }
 
 impl HostedCall {
+    /// Calls `write` with the events of the hosted call and its result: two blocks.
+    pub(crate) fn write(&self, mut write: impl FnMut(Event<'_>)) {
+        let (start, input) = self.start();
+        write(Event::CallBegins(start));
+        write(Event::Input(&input));
+        write(Event::BlockEnds);
+        write(Event::ServerResult(ServerResult { id: start.id, output: self.output() }));
+    }
+
+    /// Returns the beginning and the input of the hosted call.
+    fn start(&self) -> (CallStart<'_>, Cow<'_, str>) {
+        match self {
+            Self::Search(HostedSearch { id, query, .. }) => {
+                let input = json::written(|json| {
+                    json.begin_object().key("query").text(query).end_object();
+                });
+                (CallStart { id, name: "web_search", kind: CallKind::Server }, Cow::Owned(input))
+            }
+            Self::Mcp(McpCall { id, name, server, input, .. }) => {
+                (CallStart { id, name, kind: CallKind::Mcp { server } }, Cow::Borrowed(input))
+            }
+        }
+    }
+
+    fn output(&self) -> ServerOutput<'_> {
+        match self {
+            Self::Search(HostedSearch { found: Some(found), .. }) => ServerOutput::Pages(found),
+            Self::Search(_) => ServerOutput::SearchFailed(SearchFailure::Unavailable),
+            Self::Mcp(McpCall { text, is_error, .. }) => {
+                ServerOutput::Mcp { text: text.as_deref(), is_error: *is_error }
+            }
+        }
+    }
+
     /// Returns the memory size of the hosted call's texts in bytes.
     pub(crate) fn held_bytes(&self) -> usize {
         match self {

@@ -8,14 +8,14 @@ pub struct HostedSearch {
     pub id: String,
     /// Search terms of the web search.
     pub query: String,
-    /// Addresses of the pages found; `None` if the search failed.
-    pub found: Option<Vec<String>>,
+    /// Pages that the search found; `None` if the search failed.
+    pub found: Option<Vec<FoundPage>>,
 }
 
 impl HostedSearch {
     /// Returns the memory size of the search's texts in bytes.
     pub(crate) fn held_bytes(&self) -> usize {
-        let found = self.found.iter().flatten().map(String::len).sum::<usize>();
+        let found = self.found.iter().flatten().map(FoundPage::held_bytes).sum::<usize>();
         found.saturating_add(self.query.len()).saturating_add(self.id.len())
     }
 }
@@ -89,8 +89,12 @@ pub struct FoundPage {
 }
 
 impl FoundPage {
+    /// Returns the page of which only the address is known.
+    pub(crate) fn at(url: String) -> Self {
+        Self { title: url.clone(), url, ..Self::default() }
+    }
+
     /// Returns the memory size of the found page's texts in bytes.
-    #[allow(dead_code, reason = "searches are not run yet")]
     pub(crate) fn held_bytes(&self) -> usize {
         let age = self.age.as_ref().map_or(0, String::len);
         let texts = [&self.url, &self.title, &self.text];

@@ -4,13 +4,12 @@
 //! always adds up to the message that the same answer gives without a stream.
 
 mod frame;
-mod hosted;
+mod server_tools;
 
 use crate::answer::{AnswerWriter, WriterPhase};
 use crate::ids::Ids;
 use crate::json;
-use crate::model::event::{CallStart, Event, Stop};
-use crate::model::hosted::HostedCall;
+use crate::model::event::{CallKind, CallStart, Event, ServerResult, Stop};
 use crate::model::search::Citation;
 
 /// `ping` event, which keeps a connection alive.
@@ -44,6 +43,8 @@ enum OpenBlock {
     /// Thinking block whose signature was already written.
     Signed,
     Call,
+    /// Call of a server tool, whose `caller` comes last.
+    ServerCall,
 }
 
 impl MessagesWriter {
@@ -92,7 +93,8 @@ impl MessagesWriter {
     /// Begins a tool call. In a stream, `input` is `{}` and the full input follows as deltas: some
     /// clients ignore the `input`, some ignore the deltas, and one client adds the two together.
     fn open_call(&mut self, call: &CallStart<'_>, out: &mut Vec<u8>) {
-        self.block = OpenBlock::Call;
+        let is_server = call.kind == CallKind::Server;
+        self.block = if is_server { OpenBlock::ServerCall } else { OpenBlock::Call };
         match &mut self.form {
             AnswerForm::Events { index } => {
                 begin_block(*index, out);
@@ -104,7 +106,9 @@ impl MessagesWriter {
             AnswerForm::Message { content } => {
                 next(content);
                 call_head(call, content);
-                call_caller(call, content);
+                if !is_server {
+                    call_caller(call, content);
+                }
                 content.extend_from_slice(b",\"input\":");
             }
         }
@@ -129,38 +133,28 @@ impl MessagesWriter {
         match &mut self.form {
             AnswerForm::Events { index } => {
                 delta(*index, b",\"delta\":{\"type\":\"citations_delta\",\"citation\":", out);
-                hosted::write_citation(citation, out);
+                server_tools::write_citation(citation, out);
                 out.extend_from_slice(b"}}\n\n");
             }
             AnswerForm::Message { .. } => {
                 next(&mut self.citations);
-                hosted::write_citation(citation, &mut self.citations);
+                server_tools::write_citation(citation, &mut self.citations);
             }
         }
     }
 
-    /// Writes the two blocks of a call that the upstream ran: the call and its result.
-    fn write_hosted(&mut self, call: &HostedCall, out: &mut Vec<u8>) {
-        let input = hosted::input_of(call);
+    /// Writes the result of a server tool's call, which is a whole block.
+    fn write_result(&mut self, result: &ServerResult<'_>, out: &mut Vec<u8>) {
         match &mut self.form {
             AnswerForm::Events { index } => {
                 begin_block(*index, out);
-                hosted::write_call(call, "{}", out);
-                out.extend_from_slice(b"}\n\n");
-                delta(*index, b",\"delta\":{\"type\":\"input_json_delta\",\"partial_json\":", out);
-                json::quote(out, &input);
-                out.extend_from_slice(b"}}\n\n");
-                end_block(index, out);
-                begin_block(*index, out);
-                hosted::write_result(call, out);
+                server_tools::write_result(result, out);
                 out.extend_from_slice(b"}\n\n");
                 end_block(index, out);
             }
             AnswerForm::Message { content } => {
                 next(content);
-                hosted::write_call(call, &input, content);
-                next(content);
-                hosted::write_result(call, content);
+                server_tools::write_result(result, content);
             }
         }
     }
@@ -177,6 +171,7 @@ impl MessagesWriter {
                 OpenBlock::Text => b"\"}",
                 OpenBlock::Thinking => b"\",\"signature\":\"\"}",
                 OpenBlock::Signed | OpenBlock::Call => b"}",
+                OpenBlock::ServerCall => b",\"caller\":{\"type\":\"direct\"}}",
             }),
         }
     }
@@ -230,7 +225,7 @@ impl AnswerWriter for MessagesWriter {
             (Event::CallBegins(call), _) => self.open_call(&call, out),
             (Event::Signature(signature), _) => self.sign(signature, out),
             (Event::Citation(citation), _) => self.cite(citation, out),
-            (Event::Hosted(call), _) => self.write_hosted(call, out),
+            (Event::ServerResult(result), _) => self.write_result(&result, out),
             (Event::BlockEnds, _) => self.close(out),
             (Event::Stopped(stop), _) => self.stop(stop, out),
         }
@@ -294,15 +289,26 @@ fn next(content: &mut Vec<u8>) {
 }
 
 fn call_head(call: &CallStart<'_>, out: &mut Vec<u8>) {
-    out.extend_from_slice(b"{\"type\":\"tool_use\",\"id\":");
+    out.extend_from_slice(match call.kind {
+        CallKind::Client { .. } => b"{\"type\":\"tool_use\",\"id\":",
+        CallKind::Server => b"{\"type\":\"server_tool_use\",\"id\":",
+        CallKind::Mcp { .. } => b"{\"type\":\"mcp_tool_use\",\"id\":",
+    });
     json::quote(out, call.id);
     out.extend_from_slice(b",\"name\":");
     json::quote(out, call.name);
+    if let CallKind::Mcp { server } = call.kind {
+        out.extend_from_slice(b",\"server_name\":");
+        json::quote(out, server);
+    }
 }
 
 fn call_caller(call: &CallStart<'_>, out: &mut Vec<u8>) {
+    if matches!(call.kind, CallKind::Mcp { .. }) {
+        return;
+    }
     out.extend_from_slice(b",\"caller\":{\"type\":\"direct\"}");
-    if let Some(toolset) = call.toolset {
+    if let CallKind::Client { toolset: Some(toolset) } = call.kind {
         out.extend_from_slice(b",\"toolset_name\":");
         json::quote(out, toolset);
     }

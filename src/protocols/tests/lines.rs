@@ -6,7 +6,7 @@ use crate::carry::tool_id;
 use crate::config::{Settings, Upstream};
 use crate::error::{Error, Parameter};
 use crate::json;
-use crate::model::event::{CallStart, Event, Stop};
+use crate::model::event::{CallKind, CallStart, Event, Stop};
 use crate::model::request_context::{Refusable, RequestContext};
 use crate::model::{Block, Request};
 use crate::observe::warning::Warnings;
@@ -106,7 +106,8 @@ impl LinesReader {
             "CALL" => {
                 let (name, input) = rest.split_once(' ').unwrap_or((rest, "{}"));
                 let id = tool_id::encode(&to.ids.call(self.calls), &to.context.ids_used);
-                to.write(Event::CallBegins(CallStart { id: &id, name, toolset: None }));
+                let kind = CallKind::Client { toolset: None };
+                to.write(Event::CallBegins(CallStart { id: &id, name, kind }));
                 to.write(Event::Input(input));
                 to.write(Event::BlockEnds);
                 self.calls += 1;

@@ -8,7 +8,7 @@ use crate::content::CitedSource;
 use crate::error::Error;
 use crate::json;
 use crate::model::hosted::HostedCall;
-use crate::model::search::HostedSearch;
+use crate::model::search::{FoundPage, HostedSearch};
 use crate::protocols::responses::wire::{Item, Of};
 
 /// Maximum number of result URLs kept for each search.
@@ -73,7 +73,8 @@ impl ResponsesMachine {
         let query =
             query.map_or_else(|| queries().collect::<Vec<_>>().join("; "), |it| it.into_owned());
         let url = |source| json::member(source, "url").and_then(json::string);
-        let found = list("sources").filter_map(url).map(|it| it.decode().into_owned());
+        let found = list("sources").filter_map(url);
+        let found = found.map(|url| FoundPage::at(url.decode().into_owned()));
         let found = (!item.has_failed).then(|| found.take(FOUND_MAX).collect());
         self.close_thought(to);
         if !self.content_mut().begin_call(to)? {

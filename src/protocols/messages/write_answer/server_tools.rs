@@ -1,0 +1,75 @@
+//! Results of server tools, such as web searches, written as the blocks of Anthropic's server tools,
+//! and citations.
+//!
+//! `encrypted_content` and `encrypted_index` are empty: only Anthropic could read them.
+
+use crate::json::Writer;
+use crate::model::event::{ServerOutput, ServerResult};
+use crate::model::search::{Citation, FoundPage};
+
+/// Writes the block with the result of a server tool's call.
+pub(super) fn write_result(result: &ServerResult<'_>, out: &mut Vec<u8>) {
+    let mut json = Writer::new(out);
+    json.begin_object();
+    match result.output {
+        ServerOutput::Pages(pages) => {
+            begin_search_result(result.id, &mut json);
+            write_pages(pages, &mut json);
+            write_caller(&mut json);
+        }
+        ServerOutput::SearchFailed(failure) => {
+            begin_search_result(result.id, &mut json);
+            json.begin_object().kind("web_search_tool_result_error");
+            json.key("error_code").text(failure.code()).end_object();
+            write_caller(&mut json);
+        }
+        ServerOutput::Mcp { text, is_error } => {
+            json.kind("mcp_tool_result").key("tool_use_id").text(result.id);
+            json.key("is_error").bool(is_error);
+            json.key("content").begin_array();
+            if let Some(text) = text {
+                json.begin_object().kind("text").key("text").text(text).end_object();
+            }
+            json.end_array();
+        }
+    }
+    json.end_object();
+}
+
+fn begin_search_result(id: &str, json: &mut Writer<'_>) {
+    json.kind("web_search_tool_result").key("tool_use_id").text(id);
+    json.key("content");
+}
+
+/// Writes the pages that a web search found.
+fn write_pages(pages: &[FoundPage], json: &mut Writer<'_>) {
+    json.begin_array();
+    for FoundPage { url, title, age, .. } in pages {
+        json.begin_object().kind("web_search_result");
+        json.key("url").text(url);
+        json.key("title").text(title);
+        json.key("encrypted_content").text("");
+        json.key("page_age");
+        match age {
+            Some(age) => json.text(age),
+            None => json.null(),
+        };
+        json.end_object();
+    }
+    json.end_array();
+}
+
+fn write_caller(json: &mut Writer<'_>) {
+    json.key("caller").begin_object().kind("direct").end_object();
+}
+
+/// Writes a citation, which names the web page that a text comes from.
+pub(super) fn write_citation(citation: &Citation, out: &mut Vec<u8>) {
+    let mut json = Writer::new(out);
+    json.out().extend_from_slice(b"{\"type\":\"web_search_result_location\"");
+    json.key("url").text(&citation.url);
+    json.key("title").text(&citation.title);
+    json.key("cited_text").text(&citation.cited_text);
+    json.key("encrypted_index").text("");
+    json.end_object();
+}
