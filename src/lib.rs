@@ -43,7 +43,7 @@ pub use budget::{Budget, Holding, MemoryFull, Owner, Pace};
 pub use config::{Config, ReadDocuments};
 pub use exchange::{
     Call, CallId, Cancel, End, Exchange, Failure, Fetch, Head, HostCan, PassedHead, Pings,
-    Refusals, Reply, RequestHead, To, Unreachable, passed, with_version,
+    Refusals, Reply, RequestHead, Service, To, Unreachable, passed, with_version,
 };
 pub use headers::Header;
 pub use steps::{DocumentText, Unread};

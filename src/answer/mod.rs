@@ -206,6 +206,17 @@ impl Answer {
         }
     }
 
+    /// Returns the writer, which goes on to the next round of the answer.
+    #[must_use]
+    pub(crate) fn into_writer(self) -> Box<dyn AnswerWriter> {
+        self.writer
+    }
+
+    /// Returns the writer of the client's message.
+    pub(crate) fn writer_mut(&mut self) -> &mut dyn AnswerWriter {
+        &mut *self.writer
+    }
+
     /// Calls a function of the reader, unless the answer is over, and records an error.
     fn take(
         &mut self,

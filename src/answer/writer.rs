@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use crate::model::event::Event;
+use crate::model::event::{Event, ServerCall};
 
 /// Writer of one answer in the client's protocol, as events or as one message.
 pub trait AnswerWriter: Debug + Send + Sync {
@@ -18,9 +18,25 @@ pub trait AnswerWriter: Debug + Send + Sync {
     /// Records that a relay has written the answer itself, up to this phase.
     fn relayed(&mut self, phase: WriterPhase);
 
-    /// Resets the writer, because the answer failed and nothing that was written will reach the
-    /// client.
+    /// Begins a round: another call of an upstream continues the client's message. Everything
+    /// written up to now stays written.
+    fn begin_round(&mut self);
+
+    /// Resets the writer to the beginning of the round, because the round failed and nothing that
+    /// the round wrote will reach the client.
     fn take_back(&mut self);
+
+    /// Removes the calls of server tools with which the round ended. If there are any, the client's
+    /// message is not complete: it continues with their results.
+    fn take_calls(&mut self) -> Vec<ServerCall> {
+        Vec::new()
+    }
+
+    /// Removes the blocks that were written since the last call of this method, as JSON between the
+    /// brackets of a message's `content`. Empty for a writer that does not keep its blocks.
+    fn take_blocks(&mut self) -> Vec<u8> {
+        Vec::new()
+    }
 
     /// Returns the number of bytes that the writer keeps until the end of the answer.
     fn held_bytes(&self) -> usize;

@@ -66,6 +66,8 @@ pub(crate) struct LeftOut {
     pub(crate) invalid: bool,
     /// True if a call was left out because a guard withheld its tool.
     pub(crate) by_guard: bool,
+    /// True if a call of a tool that Creole runs was left out in the last round of the answer.
+    pub(crate) own: bool,
 }
 
 impl Calls {
@@ -133,6 +135,15 @@ impl Calls {
     /// name.
     pub(super) fn leave_out_nameless(&mut self, index: usize) {
         self.left_out.invalid = true;
+        if let Some(call) = self.list.get_mut(index) {
+            call.leave_out();
+        }
+    }
+
+    /// Leaves out the call at `index`, whose tool Creole would run if this were not the last round
+    /// of the answer.
+    pub(super) fn leave_out_own(&mut self, index: usize) {
+        self.left_out.own = true;
         if let Some(call) = self.list.get_mut(index) {
             call.leave_out();
         }
@@ -259,7 +270,9 @@ impl Calls {
             }
         }
         let is_known = tool.is_some();
+        // A call of a tool that Creole runs is answered with an error.
         let held = to.rules.invalid == InvalidToolCall::Hold
+            && !tool.is_some_and(|tool| tool.runs_here)
             && waits
             && (!is_known || violates || invalid);
         self.left_out.invalid |= held;
@@ -317,10 +330,17 @@ impl Calls {
         call.open();
         let id = self.client_id(index, &to.ids);
         let Some(call) = self.list.get(index) else { return };
+        progress.open_block(true);
         let (name, toolset) = match to.context.tools.meant_by(call.name()) {
             Some(tool) => {
                 if tool.outgoing != call.name() {
                     to.warn("tool_name_repaired");
+                }
+                if tool.runs_here {
+                    to.report.server_calls = to.report.server_calls.saturating_add(1);
+                    let (id, name) = (["srv", &id].concat(), &tool.name);
+                    let kind = CallKind::Server;
+                    return to.write(Event::CallBegins(CallStart { id: &id, name, kind }));
                 }
                 (tool.name.as_str(), tool.toolset)
             }
@@ -330,12 +350,8 @@ impl Calls {
             }
         };
         to.report.tool_calls = to.report.tool_calls.saturating_add(1);
-        to.write(Event::CallBegins(CallStart {
-            id: &id,
-            name,
-            kind: CallKind::Client { toolset },
-        }));
-        progress.open_block(true);
+        let kind = CallKind::Client { toolset };
+        to.write(Event::CallBegins(CallStart { id: &id, name, kind }));
     }
 
     /// Sends the part of a call's input that can be sent now, if the call's block is open.

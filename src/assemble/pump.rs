@@ -170,6 +170,12 @@ impl Pump<'_> {
                 || (after == After::Block || call.id().is_some()) && call.name_is_whole(tools));
         // The model can know a withheld tool from the history, and the client still has the tool.
         // Or the request forbids calls, and the server ignores this.
+        let is_own = || tools.meant_by(call.name()).is_some_and(|tool| tool.runs_here);
+        if settled && to.context.withholds_own_tools && is_own() {
+            self.calls.leave_out_own(index);
+            to.warn("withheld_tool_called");
+            return over;
+        }
         if settled && to.context.withheld.holds(call.name(), tools) {
             self.calls.leave_out_withheld(index);
             to.warn("withheld_tool_called");
@@ -178,7 +184,10 @@ impl Pump<'_> {
         if call.state() == CallState::LeftOut {
             return over;
         }
-        if !self.is_buffered {
+        // A call of a tool that Creole runs is sent whole, because the next round repeats its input,
+        // which must be JSON.
+        let is_buffered = self.is_buffered || is_own();
+        if !is_buffered {
             // At the end of the answer, a tool call may still be left out, so its block is not
             // opened before that is decided.
             if settled && !at_end {
@@ -187,7 +196,7 @@ impl Pump<'_> {
             self.calls.send_input(index, to);
         }
         if over {
-            self.finish_call(index, end, to);
+            self.finish_call(index, is_buffered, end, to);
         }
         over
     }
@@ -211,18 +220,18 @@ impl Pump<'_> {
     }
 
     /// Sends the end of a call whose input is complete, or will not get more complete.
-    fn finish_call(&mut self, index: usize, end: BrokenOff, to: &mut ReaderOutput<'_>) {
+    fn finish_call(
+        &mut self,
+        index: usize,
+        is_buffered: bool,
+        end: BrokenOff,
+        to: &mut ReaderOutput<'_>,
+    ) {
         // A call without arguments is complete if the model went on after it.
         let is_last =
             |call: &CallParts| call.input().has_text() || !goes_on(self.calls, self.queue, index);
         let is_cut_off = end.is_cut_off && self.calls.get(index).is_some_and(is_last);
-        self.calls.finish(
-            index,
-            self.is_buffered,
-            BrokenOff { is_cut_off, ..end },
-            self.progress,
-            to,
-        );
+        self.calls.finish(index, is_buffered, BrokenOff { is_cut_off, ..end }, self.progress, to);
     }
 }
 

@@ -2,7 +2,6 @@
 //! calls, and texts of search results.
 
 pub(crate) mod marks;
-#[allow(dead_code, reason = "searches are not run yet")]
 pub(crate) mod sealed;
 pub mod signature;
 pub(crate) mod tool_id;

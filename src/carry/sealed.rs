@@ -1,16 +1,13 @@
-//! Texts of search results that travel in the client's history, as `encrypted_content`, and the
-//! numbers of cited results, as `encrypted_index`.
+//! Texts of search results that travel in the client's history, as `encrypted_content`.
 //!
-//! Neither is secret or authenticated: a client that changes them changes what its own model reads.
+//! A sealed text is neither secret nor authenticated: a client that changes the text changes what
+//! its own model reads.
 //! Contents that another server has sealed do not begin with the same bytes, and are not opened.
 
 use crate::text::base64;
 
 /// First bytes of a sealed text: the letters `CRC` and the version.
 const CONTENT: [u8; 4] = *b"CRC\x01";
-
-/// First bytes of the index of a cited result: the letters `CRI` and the version.
-const INDEX: [u8; 4] = *b"CRI\x01";
 
 /// Tag of the record that holds the text of a result.
 const TEXT: u8 = 1;
@@ -34,19 +31,6 @@ pub(crate) fn open(sealed: &str) -> Option<String> {
     let (length, text) = record.split_first_chunk()?;
     let is_whole = usize::try_from(u32::from_be_bytes(*length)) == Ok(text.len());
     if is_whole { String::from_utf8(text.to_vec()).ok() } else { None }
-}
-
-/// Returns the `encrypted_index` of a citation: the number of the cited result in the conversation,
-/// and a hash of its URL.
-pub(crate) fn index(number: u32, url: &str) -> String {
-    let number = number.to_be_bytes();
-    base64::encode(&[&INDEX[..], &number, &fnv1a(url.as_bytes()).to_be_bytes()].concat())
-}
-
-/// Returns the FNV-1a hash of bytes.
-fn fnv1a(bytes: &[u8]) -> u64 {
-    let add = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, add)
 }
 
 #[cfg(test)]
@@ -88,13 +72,5 @@ mod tests {
         for foreign in ["", "not base64!", "EpwBCioIChABGAIqQA==", "plain text of a page"] {
             assert_eq!(open(foreign), None, "{foreign}");
         }
-    }
-
-    #[test]
-    fn an_index_has_the_number_and_the_hash_of_the_url() {
-        // The hash of the empty text and of "a" are published with FNV-1a.
-        let bytes = |number, url| base64::decode(&index(number, url)).unwrap();
-        assert_eq!(bytes(1, ""), b"CRI\x01\0\0\0\x01\xcb\xf2\x9c\xe4\x84\x22\x23\x25");
-        assert_eq!(bytes(258, "a"), b"CRI\x01\0\0\x01\x02\xaf\x63\xdc\x4c\x86\x01\xec\x8c");
     }
 }

@@ -6,7 +6,7 @@ use std::fmt;
 use super::address::parts;
 use super::credentials::ServiceKey;
 use super::document::ConfigError;
-use super::{Address, BYTES, MILLISECONDS};
+use super::{Address, BYTES, Config, MILLISECONDS};
 use crate::json::{Error, Reader, Writer};
 use crate::setting::{Bounds, Named, Setting, UnreadMembers, ValueType, keys, word_enum};
 use crate::text::words;
@@ -256,6 +256,20 @@ impl SearchRequest {
     }
 }
 
+impl Config {
+    /// Checks that no service is configured, for hosts that cannot call services.
+    ///
+    /// # Errors
+    /// The configuration has a service, which the host would never call.
+    pub fn check_no_services(&self) -> Result<(), String> {
+        if !self.settings.server_tools.searches() {
+            return Ok(());
+        }
+        let reason = "this host cannot call services; run creole serve or the Worker";
+        Err(ConfigError::new("server_tools", reason).to_string())
+    }
+}
+
 impl ServerTools {
     /// Returns true if a search service is configured, so that `web_search` can be run.
     #[must_use]
@@ -280,6 +294,22 @@ impl ServerTools {
             ConfigError::new(path(&format!(".key.{member}")), reason)
         })?;
         self.web_search.check()
+    }
+}
+
+impl Config {
+    /// Lets a SearXNG at this URL run the web searches of models. `source` is the name of the flag.
+    ///
+    /// # Errors
+    /// The configuration names another search service, or the URL cannot be used.
+    pub fn set_search(&mut self, url: &str, source: &str) -> Result<(), String> {
+        let service = &mut self.settings.server_tools.web_search;
+        if service.kind != SearchKind::Off {
+            return Err(format!("{source}: the configuration has a search service; set it there"));
+        }
+        check_url(url).map_err(|reason| format!("{source}: {reason}"))?;
+        (service.kind, service.url) = (SearchKind::Searxng, url.to_owned());
+        Ok(())
     }
 }
 

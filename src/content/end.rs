@@ -83,7 +83,8 @@ impl Content {
     /// needs an end, and a person a reason.
     fn own_text(&self, to: &ReaderOutput<'_>) -> Option<&'static str> {
         let withheld = &to.context.withheld;
-        let stops_midway = to.report.tool_calls == 0 && matches!(withheld, Withheld::These(_));
+        let has_call = to.report.tool_calls > 0 || to.report.server_calls > 0;
+        let stops_midway = !has_call && matches!(withheld, Withheld::These(_));
         let assembly = self.assembly();
         let needs = assembly.calls().left_out().by_guard && (!assembly.has_said() || stops_midway);
         let text = if *withheld == Withheld::Forbidden { FORBIDDEN } else { WITHHELD };
@@ -104,10 +105,15 @@ impl Content {
     /// # Errors
     /// The upstream reported a failure before any content.
     fn reason(&self, to: &ReaderOutput<'_>) -> Result<StopReason, Error> {
+        let assembly = self.assembly();
+        if assembly.calls().left_out().own && !assembly.has_said() {
+            // The client can go on with the conversation where the last round ended.
+            return Ok(StopReason::PauseTurn);
+        }
         stop_reason::of(EndFacts {
             finish_reason: self.summary().finish_reason(),
             refused: !self.text().refusal().trim().is_empty(),
-            has_tool_use: to.report.tool_calls > 0,
+            has_tool_use: to.report.tool_calls > 0 || to.report.server_calls > 0,
             has_block: self.assembly().has_block(),
             at_stop_sequence: self.sequence(to.context).is_some(),
         })
@@ -134,7 +140,8 @@ impl Content {
             explanation: self.text().refusal(),
             model: self.summary().model_for(to.context),
             counts,
-            searches: self.summary().searches(),
+            iterations: &[],
+            searches: Some(self.summary().searches()).filter(|searches| *searches > 0),
             service_tier: self.summary().service_tier(),
             cleared: to.context.cleared,
         };

@@ -10,7 +10,7 @@
 use super::body::{first_of_body, is_whole};
 use super::count::{self, Count};
 use super::models::{self, LIST_BYTES_MAX};
-use super::seam::{Call, CallId, Cancel, End, Fetch, To};
+use super::seam::{Call, CallId, Cancel, End, Fetch, Service, To};
 use super::{Client, Exchange};
 use crate::Millis;
 use crate::answer::Ending;
@@ -23,7 +23,9 @@ use crate::observe::report::{Cause, Outcome};
 use crate::profile::ReasoningOnly;
 use crate::protocols::messages::models::ListFor;
 use crate::protocols::{self, Refused, Translated};
-use crate::steps::{Came, ModelAnswer, ModelQuestion, Nothing, ReadLimits, WebAnswer, WebQuestion};
+use crate::steps::{
+    Came, ModelAnswer, ModelQuestion, Nothing, ReadLimits, ServiceQuestion, WebAnswer, WebQuestion,
+};
 use crate::text::words;
 use crate::upstream_error;
 
@@ -41,7 +43,7 @@ pub(super) enum Asker {
     /// Step that asks a model, at an upstream of the given protocol. The request leaves out the
     /// first `left_out` parts that upstreams refused in the step's requests.
     Model { protocol: Protocol, context: Box<RequestContext>, left_out: usize },
-    /// Step that fetches an image from a web server.
+    /// Step that asks a web server, such as for an image, or a service.
     Web,
     /// Step that has the host read a document. The host enforces the timeout.
     Document,
@@ -358,6 +360,12 @@ impl Call {
         let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
         let to = To::Web(Fetch { url, may_be_private });
         Self { id, to, path: String::new(), headers, body: Vec::new() }
+    }
+
+    /// Builds the call of a service that the configuration names. No header of the client is sent.
+    pub(super) fn service(id: CallId, question: ServiceQuestion) -> Self {
+        let ServiceQuestion { name, url, headers, body } = question;
+        Self { id, to: To::Service(Service { name, url }), path: String::new(), headers, body }
     }
 }
 

@@ -27,6 +27,9 @@ impl Exchange {
         if self.steps.is_behind() {
             return self.ask_behind(now);
         }
+        if self.steps.is_between() {
+            return self.ask_between(now);
+        }
         let mut body = std::mem::take(&mut self.client.body);
         let call = match due {
             DueCall::First | DueCall::Ask => {
@@ -37,7 +40,8 @@ impl Exchange {
             }
             DueCall::Again(refusal) => self.next_call(*refusal, &body, now),
         };
-        if self.steps.is_before() || call.is_some() && self.may_call_again() {
+        let may_need = self.may_call_again() || self.steps.goes_on();
+        if self.steps.is_before() || call.is_some() && may_need {
             self.client.body = body;
         }
         call
@@ -79,6 +83,7 @@ impl Exchange {
                 let request = self.without_remembered(text, request, now);
                 self.note(&request.context);
                 self.begin_behind(text, &request.context, now);
+                self.begin_rounds(&request.context, now);
                 self.report.upstream.clone_from(&request.upstream);
                 self.call(request, None, now).map(Some)
             }
@@ -86,8 +91,12 @@ impl Exchange {
                 self.note(&context);
                 self.note_upstream(&context.model);
                 self.begin_behind(text, &context, now);
+                self.begin_rounds(&context, now);
+                let new = || protocols::writer(context.stream, self.ids);
+                let made_by = (self.ids, self.writer.take().unwrap_or_else(new));
+                let settings = &self.config.settings;
                 let mut answer =
-                    protocols::answer(Protocol::Openai, context, &self.config.settings, self.ids);
+                    protocols::answer_of_round(Protocol::Openai, context, settings, made_by);
                 answer.write_own(&own, stop_reason, &mut self.output.body);
                 self.hold_end(0);
                 if answer.is_stream() {
@@ -123,7 +132,7 @@ impl Exchange {
     }
 
     /// Builds the upstream call for the client's answer, or for a token count if `count` is given.
-    fn call(
+    pub(super) fn call(
         &mut self,
         request: RoundRequest,
         count: Option<Count>,
@@ -164,7 +173,10 @@ impl Exchange {
         context: Box<RequestContext>,
     ) {
         let (config, ping) = (self.config.clone(), self.can.ping);
-        self.state.call(Round::new(id, config, protocol, self.ids, ping, context));
+        let new = || protocols::writer(context.stream, self.ids);
+        let mut writer = self.writer.take().unwrap_or_else(new);
+        writer.begin_round();
+        self.state.call(Round::new(id, config, protocol, self.ids, ping, (context, writer)));
     }
 
     /// Builds the call of the upstream's tokenizer, or answers with an estimate.

@@ -9,7 +9,7 @@
 //! | `mod`, `seam` | methods that a host calls, and the types of their arguments and results |
 //! | `request`, `base`, `door` | the request head: its route and path, and the client's key |
 //! | `pass` | requests for paths that are not Creole's, which are forwarded |
-//! | `calls`, `round` | calls of upstreams; a round is a call for the client's answer |
+//! | `calls`, `round`, `rounds` | calls of upstreams; a round is a call for the client's answer |
 //! | `steps`, `window`, `ask` | steps before the calls and after the answer, and their calls |
 //! | `response`, `body`, `unreachable` | results of a call: answer, failure or timeout |
 //! | `state`, `watchdog` | phase of the exchange, and its timeouts |
@@ -33,6 +33,7 @@ mod request;
 mod response;
 mod retry;
 mod round;
+mod rounds;
 mod seam;
 mod state;
 mod steps;
@@ -47,7 +48,8 @@ pub use base::with_version;
 pub use memory::Refusals;
 pub use pass::{PassedHead, passed};
 pub use seam::{
-    Call, CallId, Cancel, End, Failure, Fetch, Head, HostCan, Pings, Reply, RequestHead, To,
+    Call, CallId, Cancel, End, Failure, Fetch, Head, HostCan, Pings, Reply, RequestHead, Service,
+    To,
 };
 pub use unreachable::Unreachable;
 
@@ -63,10 +65,10 @@ use crate::config::{Config, Protocol, Upstream};
 use crate::error::Error;
 use crate::headers::Header;
 use crate::ids::Ids;
-use crate::observe::report::{Outcome, Report};
+use crate::observe::report::{AnswerReport, Outcome, Report};
 use crate::observe::warning::Warnings;
 use crate::protocols::messages::models::ListFor;
-use crate::protocols::{self, Refused, UpstreamProtocol};
+use crate::protocols::{self, AnswerWriter, Refused, UpstreamProtocol};
 
 /// Exchange of one client request and its response, as a state machine. A host passes events in and
 /// makes the calls that are due: HTTP requests to upstreams and web servers, and documents to read.
@@ -142,8 +144,12 @@ pub struct Exchange {
     first_refusal: Option<Error>,
     /// Number of retries with a change whose only evidence was a name in the upstream's error.
     named: u32,
-    /// Steps before the upstream calls and after the answer.
+    /// Steps before the upstream calls, between the rounds and after the answer.
     steps: Steps,
+    /// Writer of the client's message, while no round has the writer.
+    writer: Option<Box<dyn AnswerWriter>>,
+    /// Counts of the earlier rounds of the answer, if there were any.
+    earlier: Option<Box<AnswerReport>>,
 }
 
 // Prompts, answers and credentials are left out: whoever logs an exchange must not log them.
@@ -205,6 +211,8 @@ impl Exchange {
             first_refusal: None,
             named: 0,
             steps: Steps::default(),
+            writer: None,
+            earlier: None,
         }
     }
 
@@ -214,6 +222,9 @@ impl Exchange {
         let mut report = self.report.clone();
         if let Some(answer) = self.answer() {
             report.answer = answer.report().clone();
+            if let Some(earlier) = &self.earlier {
+                report.answer.add_earlier(earlier);
+            }
         }
         report.warnings = self.warnings();
         report
@@ -275,9 +286,10 @@ impl Exchange {
         }
     }
 
-    /// Drops the client's body to free memory. No upstream is called again afterwards.
+    /// Drops the client's body to free memory, unless a further round of the answer may need the
+    /// body. No upstream is called again afterwards.
     pub fn forget_request_body(&mut self) {
-        if !self.state.is_due() && !self.steps.is_before() {
+        if !self.state.is_due() && !self.steps.is_before() && !self.steps.goes_on() {
             self.client.body = Vec::new();
         }
     }
@@ -349,7 +361,10 @@ impl Exchange {
     pub fn held_bytes(&self) -> usize {
         let asked = self.state.asks().iter().map(ask::Ask::held_bytes);
         let kept = asked.fold(self.answer_bytes(), usize::saturating_add);
-        kept.saturating_add(self.client.body.len()).saturating_add(self.steps.held_bytes())
+        let written = self.writer.as_ref().map_or(0, |writer| writer.held_bytes());
+        kept.saturating_add(self.client.body.len())
+            .saturating_add(self.steps.held_bytes())
+            .saturating_add(written)
     }
 
     /// Returns the number of bytes of the client's headers, which are kept until the exchange ends.

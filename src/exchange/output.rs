@@ -123,7 +123,7 @@ impl Exchange {
             && *body == Body::Comments
         {
             *body = Body::Events;
-            self.client.body = Vec::new();
+            self.forget_request_body();
         }
     }
 
@@ -189,7 +189,7 @@ impl Exchange {
         if let HeadState::Held(upstream) = &mut self.output.head {
             head.headers.append(upstream);
         }
-        if body != Body::Comments {
+        if body != Body::Comments && !self.steps.goes_on() {
             // Drop the client's body, because the upstream cannot be called again.
             self.client.body = Vec::new();
         }

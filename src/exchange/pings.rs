@@ -67,7 +67,7 @@ impl Exchange {
     /// Writes a ping for the client, which may begin the client's stream.
     pub(super) fn ping(&mut self, now: Millis) {
         let before = self.output.body.len();
-        if self.output.promised() == Some(Body::Events) && self.state.round().is_none() {
+        if self.output.promised() == Some(Body::Events) && self.answer().is_none() {
             self.output.body.extend_from_slice(PING);
         } else if self.pings_by_comment() {
             self.output.body.extend_from_slice(COMMENT);

@@ -23,7 +23,7 @@ impl Exchange {
             return;
         };
         round.handle_head(status, headers, &mut self.report.warnings);
-        self.report.head_at = Some(now);
+        self.report.head_at.get_or_insert(now);
         self.report.upstream_status = Some(status);
         self.output.hold(headers::to_client(headers, now));
         self.report.upstream_request_id = headers::request_id(headers).map(str::to_owned);
@@ -154,6 +154,7 @@ impl Exchange {
                     self.report.answer = answer.report().clone();
                     self.report.warnings.merge(answer.warnings());
                 }
+                self.writer = round.into_writer();
                 self.state.retry(refusal);
                 None
             }

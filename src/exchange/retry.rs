@@ -71,6 +71,8 @@ impl Exchange {
     fn can_call_again(&self) -> bool {
         self.can.ask_again
             && self.report.retries < RETRIES_MAX
+            // In a later round, the client has blocks of the answer.
+            && self.earlier.is_none()
             && self.client.path == Path::Messages
             && self.output.is_blank()
     }

@@ -15,7 +15,7 @@ use crate::ids::Ids;
 use crate::model::request_context::RequestContext;
 use crate::observe::report::Cause;
 use crate::observe::warning::Warnings;
-use crate::protocols::{self, Translated};
+use crate::protocols::{self, AnswerWriter, Translated};
 use crate::text::words::BYTE_ORDER_MARK;
 use crate::upstream_error;
 
@@ -50,6 +50,8 @@ pub(super) struct Round {
     /// True if the message to the client begins as soon as the upstream's first choice arrives,
     /// even if that choice has no content.
     begins_early: bool,
+    /// Writer of the client's message, until the answer begins.
+    writer: Option<Box<dyn AnswerWriter>>,
     progress: RoundProgress,
 }
 
@@ -78,18 +80,32 @@ impl Round {
         protocol: Protocol,
         ids: Ids,
         pings: Pings,
-        context: Box<RequestContext>,
+        (context, writer): (Box<RequestContext>, Box<dyn AnswerWriter>),
     ) -> Self {
         let begins_early = pings == Pings::AfterHead;
-        Self { id, config, protocol, ids, begins_early, progress: RoundProgress::Sent(context) }
+        let (writer, progress) = (Some(writer), RoundProgress::Sent(context));
+        Self { id, config, protocol, ids, begins_early, writer, progress }
+    }
+
+    /// Returns the writer of the client's message, for the next round.
+    pub(super) fn into_writer(self) -> Option<Box<dyn AnswerWriter>> {
+        match self.progress {
+            RoundProgress::Undecided { answer, .. }
+            | RoundProgress::Whole { answer, .. }
+            | RoundProgress::Events { answer } => Some(answer.into_writer()),
+            _ => self.writer,
+        }
     }
 
     pub(super) fn id(&self) -> CallId {
         self.id
     }
 
-    fn new_answer(&self, context: Box<RequestContext>) -> Box<Answer> {
-        Box::new(protocols::answer(self.protocol, context, &self.config.settings, self.ids))
+    fn new_answer(&mut self, context: Box<RequestContext>) -> Box<Answer> {
+        let new = || protocols::writer(context.stream, self.ids);
+        let writer = self.writer.take().unwrap_or_else(new);
+        let settings = &self.config.settings;
+        Box::new(protocols::answer_of_round(self.protocol, context, settings, (self.ids, writer)))
     }
 
     pub(super) fn awaits_head(&self) -> bool {
@@ -158,12 +174,13 @@ impl Round {
 
     /// Returns the number of bytes of the upstream's body that are kept in memory.
     pub(super) fn held_bytes(&self) -> usize {
+        let written = self.writer.as_ref().map_or(0, |writer| writer.held_bytes());
+        let answer = self.answer().map_or(written, Answer::held_bytes);
         match &self.progress {
             RoundProgress::Refused { body, .. }
             | RoundProgress::Undecided { seen: body, .. }
-            | RoundProgress::Whole { body, .. } => body.len(),
-            RoundProgress::Events { answer } => answer.held_bytes(),
-            RoundProgress::Sent(_) | RoundProgress::Over => 0,
+            | RoundProgress::Whole { body, .. } => answer.saturating_add(body.len()),
+            RoundProgress::Events { .. } | RoundProgress::Sent(_) | RoundProgress::Over => answer,
         }
     }
 

@@ -103,6 +103,9 @@ pub enum To {
     Upstream(String),
     /// Web server, only for hosts that [can fetch](HostCan::fetch).
     Web(Fetch),
+    /// Service that the configuration names, such as a web search, only for hosts that [can call
+    /// services](HostCan::call_services).
+    Service(Service),
     /// Reader of the host that extracts the text of a PDF, only for hosts that [can read
     /// documents](HostCan::read_documents). The body has the bytes that the client declares to be a
     /// PDF. They come from an untrusted source, so the host must isolate the reader. The text goes
@@ -112,6 +115,22 @@ pub enum To {
         /// already extracted are used. The exchange itself sets no timeout for a document.
         until: Millis,
     },
+}
+
+/// Service that the configuration names. The host returns a redirection as an answer and does not
+/// follow the redirection, because the call can carry a credential.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Service {
+    /// Name of the service in the configuration and in logs, such as `web_search`.
+    pub name: &'static str,
+    /// URL of the call. The query can contain words of the user, so the URL must not be logged.
+    pub url: String,
+}
+
+impl fmt::Debug for Service {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Service").field("name", &self.name).finish_non_exhaustive()
+    }
 }
 
 /// Web address to fetch. The host returns a redirection as an answer and does not follow the
@@ -151,7 +170,7 @@ impl Call {
     pub fn upstream(&self) -> Option<&str> {
         match &self.to {
             To::Upstream(name) => Some(name),
-            To::Web(_) | To::Document { .. } => None,
+            To::Web(_) | To::Service(_) | To::Document { .. } => None,
         }
     }
 
@@ -298,6 +317,10 @@ pub struct HostCan {
     /// The host must check the server: unless [`Fetch::may_be_private`], the host may connect only
     /// to public addresses, whatever the name resolves to. Needs [`Self::ask_again`].
     pub fetch: bool,
+    /// True if the host can call the services that the configuration names ([`To::Service`]), at
+    /// any address, before and between the calls that answer the client. Needs
+    /// [`Self::ask_again`].
+    pub call_services: bool,
     /// True if the host can extract the text of PDFs, for upstreams that accept no files
     /// ([`To::Document`]).
     pub read_documents: bool,

@@ -26,8 +26,8 @@ enum Phase {
     Due(Option<Box<Refusal>>),
     /// Phase: a step, a count or a list of models has open questions, or (`is_due`) a step's next
     /// question may be due, or the first upstream call after the last step. The client receives
-    /// nothing of the answer meanwhile; during a step after the answer, the client has everything
-    /// but the answer's end.
+    /// nothing of the answer meanwhile, except results of server tools between two rounds; during a
+    /// step after the answer, the client has everything but the answer's end.
     Asking { asks: Vec<Ask>, is_due: bool },
     /// Phase: the upstream was called. The client has received the answer as far as translated.
     Called(Round),

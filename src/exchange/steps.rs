@@ -15,12 +15,16 @@ use crate::config::{Config, CountTokens, Upstream};
 use crate::error::Error;
 use crate::ids::Ids;
 use crate::json;
+use crate::model::event::ServerResult;
 use crate::model::request_context::RequestContext;
 use crate::observe::report::{Outcome, Report};
 use crate::observe::warning::Warnings;
-use crate::protocols::Refused;
-use crate::steps::{Came, Can, Change, DocumentText, Hold, Nothing, Question, See, Step, Unread};
-use crate::steps::{descriptions, documents, images, verdicts};
+use crate::protocols::{AnswerWriter, Refused};
+use crate::steps::{
+    Between, Came, Can, Change, DocumentText, Hold, Nothing, Opening, OpeningBlock, Question, See,
+    Step, Unread,
+};
+use crate::steps::{descriptions, documents, images, tools, verdicts};
 use crate::text::{base64, words};
 
 /// Steps before the upstream call, in their order.
@@ -29,7 +33,14 @@ const BEFORE: &[StepRow] = &[
     // Steps on images do not run for counts: the token estimate already includes their results.
     StepRow { begin: images::begin, is_for_counts: false },
     StepRow { begin: descriptions::begin, is_for_counts: false },
+    StepRow { begin: tools::begin_pending, is_for_counts: false },
 ];
+
+/// Function that begins the step between the rounds of an answer.
+pub(super) const BETWEEN: BeginBetween = tools::begin;
+
+/// Function that returns the writer of an answer with a step between its rounds.
+pub(super) const WRITER: MakeWriter = tools::writer;
 
 /// Function that begins the step after an answer.
 const BEHIND: BeginBehind = verdicts::begin;
@@ -43,6 +54,8 @@ pub(super) struct StepRow {
     pub(super) is_for_counts: bool,
 }
 
+type BeginBetween = fn(&See<'_>, &RequestContext) -> Option<Box<dyn Between>>;
+type MakeWriter = fn(&See<'_>, &RequestContext, Vec<OpeningBlock>) -> Box<dyn AnswerWriter>;
 type BeginBehind = fn(&See<'_>, &RequestContext, &mut Report) -> Option<Box<dyn Hold>>;
 
 /// Progress of the steps of one exchange.
@@ -50,7 +63,11 @@ pub(super) struct Steps {
     rows: &'static [StepRow],
     /// Number of table rows processed: their steps have begun or had nothing to do.
     begun: usize,
-    current: Option<Running>,
+    pub(super) current: Option<Running>,
+    /// Step between the rounds of the answer, while a round is running.
+    pub(super) between: Option<Box<dyn Between>>,
+    /// Blocks of steps with which the client's message begins.
+    pub(super) opening: Vec<OpeningBlock>,
     /// Step that holds the end of the answer until the answer is complete.
     hold: Option<Box<dyn Hold>>,
     /// Warnings of the request and its steps, for later upstream requests.
@@ -68,14 +85,25 @@ pub(super) enum Prepared {
 }
 
 /// Step that is running.
-struct Running {
+pub(super) struct Running {
     step: Box<dyn Step>,
     window: Window,
-    is_behind: bool,
+    when: When,
     began: Millis,
     until: Millis,
     /// Parts that upstreams refused in the step's own requests.
     refused: Vec<Refused>,
+}
+
+/// Time in an exchange at which a step runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum When {
+    /// Time before the first upstream call.
+    Before,
+    /// Time between two rounds of the answer.
+    Between,
+    /// Time behind the answer, whose end is held back.
+    Behind,
 }
 
 impl Default for Steps {
@@ -86,7 +114,15 @@ impl Default for Steps {
 
 impl Steps {
     pub(super) fn new(rows: &'static [StepRow]) -> Self {
-        Self { rows, begun: 0, current: None, hold: None, warnings: None }
+        Self {
+            rows,
+            begun: 0,
+            current: None,
+            between: None,
+            opening: Vec::new(),
+            hold: None,
+            warnings: None,
+        }
     }
 
     /// Returns the number of bytes that the exchange's steps keep in memory.
@@ -95,6 +131,8 @@ impl Steps {
             running.step.held_bytes().saturating_add(running.window.held_bytes())
         };
         let current = self.current.as_ref().map_or(0, held);
+        let between = self.between.as_ref().map_or(0, |step| step.held_bytes());
+        let current = current.saturating_add(between);
         self.hold.as_ref().map_or(current, |hold| current.saturating_add(hold.held_bytes()))
     }
 
@@ -109,17 +147,36 @@ impl Steps {
 
     /// Returns true if a step before the upstream call is running.
     pub(super) fn is_before(&self) -> bool {
-        self.current.as_ref().is_some_and(|running| !running.is_behind)
+        self.runs(When::Before)
     }
 
     /// Returns true if the answer is complete and the step after the answer is running.
     pub(super) fn is_behind(&self) -> bool {
-        self.current.as_ref().is_some_and(|running| running.is_behind)
+        self.runs(When::Behind)
+    }
+
+    /// Returns true if the step between two rounds of the answer is running.
+    pub(super) fn is_between(&self) -> bool {
+        self.runs(When::Between)
+    }
+
+    /// Returns true if another round of the answer may follow, which needs the client's body.
+    pub(super) fn goes_on(&self) -> bool {
+        self.between.is_some() || self.is_between()
+    }
+
+    fn runs(&self, when: When) -> bool {
+        self.current.as_ref().is_some_and(|running| running.when == when)
     }
 
     /// Returns the time at which the running step is abandoned.
     pub(super) fn until(&self) -> Option<Millis> {
         self.current.as_ref().map(|running| running.until)
+    }
+
+    /// Returns the next result of the running step's calls.
+    pub(super) fn next_result(&mut self) -> Option<ServerResult<'_>> {
+        self.current.as_mut()?.step.next_result()
     }
 
     /// Returns the running step.
@@ -163,8 +220,14 @@ impl Exchange {
                 if self.is_waiting() {
                     return Ok(Prepared::Waits);
                 }
-                if let Some(Change::Body(written)) = self.end_step(body, now)? {
-                    *body = written;
+                match self.end_step(body, (&[], now))? {
+                    Some(Change::Body(written)) => *body = written,
+                    Some(Change::Opening(Opening { body: written, blocks, step })) => {
+                        *body = written;
+                        self.steps.opening = blocks;
+                        self.steps.between = Some(step);
+                    }
+                    _ => {}
                 }
                 self.steps.warnings = Some(Box::new(self.report.warnings.clone()));
             }
@@ -200,14 +263,14 @@ impl Exchange {
             // Token counts are made without a credential, too.
             return if self.client.path == Path::CountTokens { Ok(()) } else { Err(error) };
         }
-        self.steps.current = Some(self.run(step, false, now));
+        self.steps.current = Some(self.run(step, When::Before, now));
         Ok(())
     }
 
-    fn run(&self, step: Box<dyn Step>, is_behind: bool, now: Millis) -> Running {
+    pub(super) fn run(&self, step: Box<dyn Step>, when: When, now: Millis) -> Running {
         let until = now.saturating_add(step.timeout_ms(&self.config.settings));
         let (window, refused) = (Window::default(), Vec::new());
-        Running { step, window, is_behind, began: now, until, refused }
+        Running { step, window, when, began: now, until, refused }
     }
 
     fn check_credential(&self, upstream: &Upstream) -> Result<(), Error> {
@@ -215,7 +278,7 @@ impl Exchange {
     }
 
     /// Returns the call for the next question of the running step, if another call may be open.
-    fn ask_next(&mut self, body: &[u8], now: Millis) -> Option<Call> {
+    pub(super) fn ask_next(&mut self, body: &[u8], now: Millis) -> Option<Call> {
         let config = self.config.clone();
         loop {
             let running = self.steps.current.as_mut()?;
@@ -233,6 +296,7 @@ impl Exchange {
                     Some((call, Asker::Document))
                 }
                 Question::Web(question) => Some((Call::web(id, question), Asker::Web)),
+                Question::Service(question) => Some((Call::service(id, question), Asker::Web)),
                 Question::Model(question) => self.model_call(id, &question),
             };
             if let Some((call, asker)) = made {
@@ -256,15 +320,21 @@ impl Exchange {
     }
 
     /// Returns true if the running step needs the answers to its open questions.
-    fn is_waiting(&self) -> bool {
+    pub(super) fn is_waiting(&self) -> bool {
         !self.steps.is_settled() && !self.state.asks().is_empty()
     }
 
     /// Ends the running step, and returns its change to the request or the answer.
-    fn end_step(&mut self, body: &[u8], now: Millis) -> Result<Option<Change>, Error> {
+    /// `said`: the blocks of the round before the step.
+    pub(super) fn end_step(
+        &mut self,
+        body: &[u8],
+        (said, now): (&[u8], Millis),
+    ) -> Result<Option<Change>, Error> {
         let Some(Running { step, began, .. }) = self.steps.current.take() else { return Ok(None) };
         self.state.end_asks(Cancel::Cut);
-        let see = see(&self.config, self.can, self.ids, &self.client, body, Some(began), now);
+        let mut see = see(&self.config, self.can, self.ids, &self.client, body, Some(began), now);
+        see.said = said;
         step.done(&see, &mut self.report).map(Some)
     }
 
@@ -287,6 +357,7 @@ impl Exchange {
     /// Handles the answer to a question of the running step.
     pub(super) fn handle_came(&mut self, id: CallId, came: Came, now: Millis) {
         self.take_came(id, came);
+        self.tell_results(now);
         self.go_on(now);
     }
 
@@ -340,6 +411,7 @@ impl Exchange {
     pub(super) fn give_up_step(&mut self, why: Nothing, now: Millis) {
         self.fail_questions(why);
         self.state.end_asks(Cancel::ReadOut);
+        self.tell_results(now);
         self.go_on(now);
     }
 
@@ -372,12 +444,15 @@ impl Exchange {
 
     /// Ends a complete answer, or makes the first question of the step after the answer due.
     pub(super) fn end_answer(&mut self, now: Millis) {
+        if self.begin_between(now) {
+            return;
+        }
         if self.steps.is_holding()
             && !self.is_ended()
             && let Some(step) = self.steps.hold.take()
         {
             self.report = self.report();
-            self.steps.current = Some(self.run(step, true, now));
+            self.steps.current = Some(self.run(step, When::Behind, now));
             self.state.make_ask_due();
             return;
         }
@@ -397,10 +472,15 @@ impl Exchange {
     /// Sends the end of the answer to the client, as rewritten by the step after the answer.
     fn end_behind(&mut self, now: Millis) {
         let before = self.output.body.len();
-        if let Ok(Some(Change::End(end))) = self.end_step(b"", now) {
+        if let Ok(Some(Change::End(end))) = self.end_step(b"", (&[], now)) {
             self.output.body.extend_from_slice(&end);
         }
-        if self.output.is_held() {
+        self.send_end(before, now);
+    }
+
+    /// Sends the end of the answer, which is in the output after index `before`.
+    pub(super) fn send_end(&mut self, before: usize, now: Millis) {
+        if self.output.is_held() && !self.output.body.is_empty() {
             let id = self.report.answer.upstream_id.clone();
             if self.report.stream { self.begin_stream() } else { self.begin_message(id) }
         }
@@ -431,8 +511,9 @@ pub(super) fn see<'s>(
         ask_models: can.ask_again,
         fetch: can.fetch && can.ask_again,
         read_documents: can.read_documents,
+        ask_services: can.call_services && can.ask_again,
     };
-    See { config, can, ids, headers: &client.headers, body, began, now }
+    See { config, can, ids, headers: &client.headers, body, said: &[], began, now }
 }
 
 #[cfg(test)]

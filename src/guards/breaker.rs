@@ -372,7 +372,7 @@ fn pair<'t, 'a: 't>(
         let Some((at, result)) = results.next_if(|(_, result)| result.id == call.id) else {
             continue;
         };
-        if is_cancelled(result) {
+        if is_cancelled(result) || call.is_server {
             continue;
         }
         let failed = is_failure(result, || is_complete(call));

@@ -29,7 +29,7 @@ use super::claude_code::{
     TOOL_LOADED, is_refused, reminders,
 };
 use crate::json::{self, Str};
-use crate::model::turn::{Turn, User, UserPart, calls};
+use crate::model::turn::{Turn, User, UserPart, client_calls};
 use crate::model::{Block, ToolResult};
 use crate::text::words::{self, is_name_byte};
 
@@ -107,7 +107,7 @@ pub(crate) fn is_of_client(item: &UserPart<'_>) -> bool {
 #[must_use]
 pub(crate) fn tool_turns(turns: &[Turn<'_>], from: usize) -> u32 {
     let has_calls = |turn: &&Turn<'_>| match turn {
-        Turn::Assistant(blocks) => calls(blocks).next().is_some(),
+        Turn::Assistant(blocks) => client_calls(blocks).next().is_some(),
         Turn::User(_) | Turn::System(_) => false,
     };
     let count = turns.iter().skip(from).filter(has_calls).count();

@@ -12,12 +12,13 @@
 //! Results are marked first, and cleared after the guards have run: guards count failures over the
 //! whole history.
 
+use super::server_tools::count_pages;
 use crate::json::{Raw, Str};
 use crate::model::context_management::{
     ClearToolUses, Cleared, ContextManagement, Inputs, Trigger,
 };
 use crate::model::turn::{Turn, UserPart};
-use crate::model::{Block, CacheMark, Message, Role, Text, ToolResult, ToolUse};
+use crate::model::{Block, CacheMark, Message, Role, ServerResultKind, Text, ToolResult, ToolUse};
 use crate::text::names::Names;
 
 /// Text that replaces a cleared tool result.
@@ -246,23 +247,29 @@ impl<'m, 'a, 'e, T: Tokens> ToolUses<'m, 'a, 'e, T> {
                 let place = self.ids.get(&result.id.decode()).copied();
                 self.set_result(place, at);
             }
-            Block::ServerToolUse { name, .. }
-                if !self.edit.exclude_tools.contains(&name.decode()) =>
+            Block::ServerToolUse(call)
+                if !self.edit.exclude_tools.contains(&call.name.decode()) =>
             {
+                self.ids.insert(call.id.decode(), self.uses.len());
                 self.uses.push(Use { call: at, result: None, clears_input: false });
             }
             // Results of tool searches must stay.
-            Block::ServerToolResult { tool_search: false, .. } => {
+            Block::ServerToolResult(result) if result.kind != ServerResultKind::ToolSearch => {
                 let is_here = |last: &Use| last.call.0 == at.0 && self.is_of_server(last);
                 let last = self.uses.len().checked_sub(1);
-                self.set_result(last.filter(|_| self.uses.last().is_some_and(is_here)), at);
+                let last = last.filter(|_| self.uses.last().is_some_and(is_here));
+                let place = match result.id.is_empty() {
+                    true => last,
+                    false => self.ids.get(&result.id.decode()).copied(),
+                };
+                self.set_result(place, at);
             }
             _ => {}
         }
     }
 
     fn is_of_server(&self, tool_use: &Use) -> bool {
-        matches!(block_at(self.messages, tool_use.call), Some(Block::ServerToolUse { .. }))
+        matches!(block_at(self.messages, tool_use.call), Some(Block::ServerToolUse(_)))
     }
 
     fn set_result(&mut self, place: Option<usize>, at: ResultPlace) {
@@ -314,7 +321,10 @@ fn mark_use(messages: &mut [Message<'_>], tool_use: &Use) {
             Some(Block::ToolUse(call)) => call.cleared = true,
             Some(Block::ToolResult(result)) => result.cleared = true,
             // Guards do not inspect results of server tools.
-            Some(Block::ServerToolResult { content, .. }) => *content = RESULT_CLEARED_JSON,
+            Some(Block::ServerToolResult(result)) => {
+                result.first_page = count_pages(result.content);
+                result.content = RESULT_CLEARED_JSON;
+            }
             _ => {}
         }
     }

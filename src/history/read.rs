@@ -15,9 +15,10 @@ use crate::json::Str;
 use crate::model::request::last_answer;
 use crate::model::tool::ToolChange;
 use crate::model::turn::UserPart;
-use crate::model::{Block, DocumentSource, Message, Role};
+use crate::model::{Block, DocumentSource, Message, Role, ServerResultKind, ServerToolResult};
 use crate::observe::warning::Warnings;
 use crate::profile::{ImageParts, ServerHistory};
+use crate::text::names::NameSet;
 
 /// State of reading a request's messages into turns.
 pub(super) struct HistoryReading<'p, 'w, 'a> {
@@ -32,6 +33,10 @@ pub(super) struct HistoryReading<'p, 'w, 'a> {
     pub(super) thought: SplitThinking<'a>,
     /// True if a message of the assistant comes after the current message.
     is_answered: bool,
+    /// Ids of the calls of tools that Creole runs.
+    run_here: NameSet<'a>,
+    /// Number of pages that web searches found up to now.
+    pages: usize,
 }
 
 /// Reads messages into turns, block by block.
@@ -55,6 +60,8 @@ pub(super) fn messages<'a>(
         answered: false,
         thought: SplitThinking::default(),
         is_answered: false,
+        run_here: NameSet::default(),
+        pages: 0,
     };
     for (at, message) in messages.into_iter().enumerate() {
         reading.is_answered = Some(at) < last_answer;
@@ -73,9 +80,12 @@ pub(super) fn messages<'a>(
 /// Returns true if a server tool's result has no readable text. The block is then dropped, because
 /// a turn of this block alone would be an empty message.
 fn is_unreadable(block: &Block<'_>) -> bool {
-    let Block::ServerToolResult { content, is_error: false, .. } = block else { return false };
+    let Block::ServerToolResult(result) = block else { return false };
+    if result.is_error {
+        return false;
+    }
     let mut words = Vec::new();
-    server_history::push_result(&mut words, content);
+    server_history::push_result(&mut words, result.content);
     words.is_empty()
 }
 
@@ -139,8 +149,8 @@ impl<'a> HistoryReading<'_, '_, 'a> {
             Block::ToolUse(_) => return Err(NotTaken::Side("tool_use")),
             Block::Thinking { .. } => return Err(NotTaken::Side("thinking")),
             Block::RedactedThinking(_) => return Err(NotTaken::Side("redacted_thinking")),
-            Block::ServerToolUse { .. } => return Err(NotTaken::Side("server_tool_use")),
-            Block::ServerToolResult { .. } => return Err(NotTaken::Side("*_tool_result")),
+            Block::ServerToolUse(_) => return Err(NotTaken::Side("server_tool_use")),
+            Block::ServerToolResult(_) => return Err(NotTaken::Side("*_tool_result")),
             Block::Note => {}
             Block::Text(_)
             | Block::Image(_)
@@ -167,18 +177,7 @@ impl<'a> HistoryReading<'_, '_, 'a> {
             // Clients may store a thinking block without text in this form, with its signature in
             // `data`.
             Block::RedactedThinking(data) => self.thinking(Str::default(), data)?,
-            Block::ServerToolUse { .. } | Block::ServerToolResult { .. } => {
-                if let Block::ServerToolResult { content, tool_search: true, .. } = block {
-                    server_history::tool_names(content, |name| {
-                        self.history.activated.add(name.decode());
-                    });
-                }
-                if self.recipient.profile.server_history == ServerHistory::Text
-                    && !is_unreadable(&block)
-                {
-                    self.turns.block(block);
-                }
-            }
+            Block::ServerToolUse(_) | Block::ServerToolResult(_) => self.server_tool(block),
             Block::Compaction { content, changes } => self.compaction(content, changes),
             Block::ToolChange(change) => self.history.changes.push(*change),
             Block::ContainerUpload => return Err(NotTaken::Unsupported("container_upload")),
@@ -212,6 +211,46 @@ impl<'a> HistoryReading<'_, '_, 'a> {
             | Block::BrowserState { .. } => self.turns.block(block),
         }
         Ok(())
+    }
+
+    /// Reads a call or a result of a server tool. If Creole runs the tool, they become a call of
+    /// the model's own and its result.
+    fn server_tool(&mut self, block: Block<'a>) {
+        match block {
+            Block::ServerToolUse(call) if self.recipient.runs.has(&call) => {
+                let call = server_history::call(*call);
+                self.run_here.add(call.id.decode());
+                let block = Block::ToolUse(Box::new(call));
+                if self.recipient.keeps_ids {
+                    self.history.add_ids(std::slice::from_ref(&block));
+                }
+                self.turns.block(block);
+            }
+            Block::ServerToolResult(mut result) if self.is_run_here(&result) => {
+                self.pages = server_history::number_pages(&mut result, self.pages);
+                self.turns.result(server_history::output(result));
+            }
+            block => {
+                if let Block::ServerToolResult(result) = &block
+                    && result.kind == ServerResultKind::ToolSearch
+                {
+                    server_history::tool_names(result.content, |name| {
+                        self.history.activated.add(name.decode());
+                    });
+                }
+                if self.recipient.profile.server_history == ServerHistory::Text
+                    && !is_unreadable(&block)
+                {
+                    self.turns.block(block);
+                }
+            }
+        }
+    }
+
+    /// Returns true if a block is the result of a call of a tool that Creole runs.
+    fn is_run_here(&self, result: &ServerToolResult<'_>) -> bool {
+        let id = server_history::client_id(result.id);
+        self.run_here.contains(&id.decode())
     }
 
     fn thinking(&mut self, thinking: Str<'a>, signature: Str<'a>) -> Result<(), NotTaken> {

@@ -3,6 +3,8 @@
 use crate::carry::marks::Marks;
 use crate::profile::Profile;
 
+use super::server_tools::ToolsRunHere;
+
 /// Upstream for which a history is read.
 #[derive(Clone, Copy)]
 pub(crate) struct Recipient<'p> {
@@ -13,4 +15,6 @@ pub(crate) struct Recipient<'p> {
     pub(crate) keeps_ids: bool,
     /// True if the upstream accepts reasoning only as items of the Responses API.
     pub(crate) takes_items: bool,
+    /// Server tools that Creole runs and the request offers.
+    pub(crate) runs: ToolsRunHere,
 }

@@ -45,21 +45,9 @@ pub(crate) enum Block<'a> {
     /// Block `redacted_thinking`: encrypted reasoning of an earlier answer.
     RedactedThinking(Str<'a>),
     /// Block `server_tool_use` or `mcp_tool_use`: a call of a tool that ran at the server.
-    ServerToolUse {
-        /// Name of the tool that ran at the server.
-        name: Str<'a>,
-        /// Input of the server tool's call, as JSON text.
-        input: &'a str,
-    },
+    ServerToolUse(Box<ServerToolUse<'a>>),
     /// Result of a tool that ran at the server: `web_search_tool_result`, `mcp_tool_result`, …
-    ServerToolResult {
-        /// Content of the server tool's result, as JSON text.
-        content: &'a str,
-        /// True if the content block is the result of a tool search.
-        tool_search: bool,
-        /// True if the server tool failed, according to the member `is_error` beside the content.
-        is_error: bool,
-    },
+    ServerToolResult(Box<ServerToolResult<'a>>),
     /// Block `compaction`: a summary that replaces older messages.
     Compaction {
         /// Summary of the compacted messages.
@@ -206,6 +194,50 @@ pub(crate) struct ToolUse<'a> {
     pub input: Raw<'a>,
     /// True if `context_management` hides the input of the tool call from the model.
     pub cleared: bool,
+    /// True if Creole ran the tool call, and not the client.
+    pub is_server: bool,
+}
+
+/// Content of a `server_tool_use` or `mcp_tool_use` block: a call of a tool that ran at the server.
+#[derive(Debug)]
+pub(crate) struct ServerToolUse<'a> {
+    /// Byte offset of the block in the request's body, for errors.
+    pub at: usize,
+    /// Id of the call (member `id`), which the result of the call repeats; empty if absent.
+    pub id: Str<'a>,
+    /// Name of the tool that ran at the server.
+    pub name: Str<'a>,
+    /// True if the tool belongs to an MCP server.
+    pub is_mcp: bool,
+    /// Input of the server tool's call, as JSON text.
+    pub input: Raw<'a>,
+}
+
+/// Content of a block with the result of a tool that ran at the server.
+#[derive(Debug)]
+pub(crate) struct ServerToolResult<'a> {
+    /// Id of the call (member `tool_use_id`); empty if absent.
+    pub id: Str<'a>,
+    /// Tool whose result the block is.
+    pub kind: ServerResultKind,
+    /// Content of the server tool's result, as JSON text.
+    pub content: &'a str,
+    /// True if the server tool failed, according to the member `is_error` beside the content.
+    pub is_error: bool,
+    /// Number of the first page of a web search, counted over the whole conversation from 1; 0 if
+    /// the result is not shown as the output of a call.
+    pub first_page: usize,
+}
+
+/// Tool whose result a block is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ServerResultKind {
+    /// Result of a web search.
+    WebSearch,
+    /// Result of a search for tools.
+    ToolSearch,
+    /// Result of another tool.
+    Other,
 }
 
 /// Content of a `tool_result` block: the result of a tool call.

@@ -29,6 +29,23 @@ pub(crate) struct Estimate {
 }
 
 impl Counts {
+    /// Returns the sum of the token counts of two rounds of an answer.
+    #[must_use]
+    pub(crate) fn plus(&self, other: &Self) -> Self {
+        let thinking = match (self.thinking, other.thinking) {
+            (Some(one), Some(more)) => Some(one.saturating_add(more)),
+            (one, more) => one.or(more),
+        };
+        Self {
+            input: self.input.saturating_add(other.input),
+            cache_read: self.cache_read.saturating_add(other.cache_read),
+            cache_creation: self.cache_creation.saturating_add(other.cache_creation),
+            output: self.output.saturating_add(other.output),
+            thinking,
+            estimated: self.estimated || other.estimated,
+        }
+    }
+
     /// Returns the token counts that the upstream reported; `estimate` replaces missing counts.
     pub(crate) fn of(usage: Option<Usage>, estimate: Estimate) -> Self {
         let usage = usage.unwrap_or_default();

@@ -74,6 +74,24 @@ pub enum CallKind<'e> {
     },
 }
 
+/// Call of a server tool that Creole runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServerCall {
+    /// Id of the server tool's call, as sent to the client.
+    pub id: String,
+    /// Name of the server tool.
+    pub name: String,
+    /// Input of the server tool's call, as the model wrote it; not necessarily JSON.
+    pub input: String,
+}
+
+impl ServerCall {
+    /// Returns the memory size of the call's texts in bytes.
+    pub(crate) fn held_bytes(&self) -> usize {
+        [&self.id, &self.name, &self.input].into_iter().map(String::len).sum()
+    }
+}
+
 /// Result of a server tool's call.
 #[derive(Clone, Copy, Debug)]
 pub struct ServerResult<'e> {
@@ -81,6 +99,8 @@ pub struct ServerResult<'e> {
     pub id: &'e str,
     /// Output of the tool, or its failure.
     pub output: ServerOutput<'e>,
+    /// True if the result counts as a web search of Creole's own in the token counts.
+    pub is_counted: bool,
 }
 
 /// Output of a server tool, or its failure.
@@ -112,8 +132,11 @@ pub struct Stop<'e> {
     pub model: &'e str,
     /// Token counts of the whole answer.
     pub counts: Counts,
-    /// Number of web searches that the upstream ran.
-    pub searches: u64,
+    /// Number of web searches that the upstream or Creole ran; `None` if the request offers no web
+    /// search, or the upstream ran none.
+    pub searches: Option<u64>,
+    /// Token counts of each round, if the answer has several rounds and the client wants them.
+    pub iterations: &'e [Counts],
     /// Service tier that served the request, as a value of the Messages API.
     pub service_tier: Option<&'static str>,
     /// Counts of what was cleared from the history; `None` if the client did not ask for clearing.

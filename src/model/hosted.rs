@@ -39,7 +39,9 @@ impl HostedCall {
         write(Event::CallBegins(start));
         write(Event::Input(&input));
         write(Event::BlockEnds);
-        write(Event::ServerResult(ServerResult { id: start.id, output: self.output() }));
+        let (id, output) = (start.id, self.output());
+        // The reader of the upstream's answer counts the searches that the upstream ran.
+        write(Event::ServerResult(ServerResult { id, output, is_counted: false }));
     }
 
     /// Returns the beginning and the input of the hosted call.

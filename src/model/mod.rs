@@ -28,8 +28,8 @@ pub(crate) mod turn;
 pub(crate) mod usage;
 
 pub(crate) use block::{
-    Block, DocumentBlock, DocumentSource, Image, ImageSource, SearchResult, Text, ToolResult,
-    ToolUse,
+    Block, DocumentBlock, DocumentSource, Image, ImageSource, SearchResult, ServerResultKind,
+    ServerToolResult, ServerToolUse, Text, ToolResult, ToolUse,
 };
 pub(crate) use cache_mark::CacheMark;
 pub(crate) use request::{Message, Request, Role, Thinking, ThinkingMode};

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::context_management::Cleared;
 use super::request::{Thinking, ThinkingMode};
+use super::search::SearchTool;
 use crate::config::Reasoning;
 use crate::observe::report::RequestCounts;
 use crate::profile::Profile;
@@ -61,6 +62,10 @@ pub struct RequestContext {
     pub searches: bool,
     /// True if the upstream may call tools of MCP servers by itself.
     pub calls_mcp: bool,
+    /// True if calls of the tools that Creole runs are left out, in the last round of an answer.
+    pub withholds_own_tools: bool,
+    /// Web search tool of the request, if Creole runs the tool.
+    pub search: Option<Arc<SearchTool>>,
     /// True if the client asks for verdicts on tool calls, and a judge is configured.
     pub is_judged: bool,
     /// Upstream settings that are needed to read its answers.
@@ -209,6 +214,8 @@ pub struct Tool {
     pub toolset: Option<&'static str>,
     /// Index of the tool in the client's `tools`; `None` for a member of a toolset.
     pub place: Option<usize>,
+    /// True if Creole runs the calls of the tool, and not the client.
+    pub runs_here: bool,
     /// JSON Schema of the tool's input. It is kept only to read tool calls written as text, and to
     /// check or repair inputs.
     pub schema: Option<Arc<str>>,

@@ -62,6 +62,13 @@ pub(crate) fn calls<'b, 'a>(blocks: &'b [Block<'a>]) -> impl Iterator<Item = &'b
     })
 }
 
+/// Returns the tool calls among the blocks of the assistant that the client runs.
+pub(crate) fn client_calls<'b, 'a>(
+    blocks: &'b [Block<'a>],
+) -> impl Iterator<Item = &'b ToolUse<'a>> {
+    calls(blocks).filter(|call| !call.is_server)
+}
+
 /// Returns true if the user speaks first, and no two turns of the assistant are adjacent.
 pub(crate) fn alternates(turns: &[Turn<'_>]) -> bool {
     let mut spoke = true;

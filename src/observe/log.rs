@@ -132,6 +132,11 @@ pub fn line(request: &LoggedRequest, report: &Report, log: Log, now: Millis) -> 
         json.key("unread").u64(documents.unread as u64);
         json.key("duration_ms").u64(documents.duration_ms).end_object();
     }
+    if let Some(tools) = &report.tools {
+        json.key("server_tools").begin_object().key("turns").u64(tools.turns.into());
+        json.key("calls").u64(tools.calls.into()).key("failed").u64(tools.failed.into());
+        json.key("duration_ms").u64(tools.duration_ms).end_object();
+    }
     if let Some(vision) = &report.vision {
         write_vision(vision, &mut json);
     }

@@ -200,6 +200,12 @@ pub const WARNINGS: &[CodeMeaning] = &[
          profile, if the upstream takes that",
     ),
     row(
+        "server_tool_failed",
+        "a server tool that Creole ran gave an error as its result",
+        "The model was told, and the answer went on. [When a search \
+         fails](server-tools.md#when-a-search-fails) says how to find out why",
+    ),
+    row(
         "signature_too_long",
         "reasoning was too long for a signature; it will not be sent back",
         "",
@@ -347,6 +353,11 @@ pub const GUARDS: &[CodeMeaning] = &[
         "pairing",
         "calls and results did not fit together and were repaired",
         "[Calls without results](guards.md#calls-without-results)",
+    ),
+    row(
+        "server_turns",
+        "the model had to answer without server tools, after many rounds or equal searches",
+        "[Limits of server tools](server-tools.md#limits)",
     ),
     row(
         "stall",

@@ -42,6 +42,8 @@ pub struct Report {
     pub images: Option<Box<ImagesReport>>,
     /// Report on the documents of the request whose text was extracted, if there were any.
     pub documents: Option<Box<DocumentsReport>>,
+    /// Report on the server tools that Creole ran for the answer, if the model called any.
+    pub tools: Option<Box<ToolsReport>>,
     /// Cause of a failure, if more is known than the kind of the error. See [`Report::cause`].
     pub failed_by: Option<Cause>,
     /// Name of the client's key, if clients have keys of Creole's own.
@@ -214,12 +216,32 @@ pub struct AnswerReport {
     pub chunks: u64,
     /// Number of tool calls that the client got.
     pub tool_calls: u32,
+    /// Number of calls of server tools that Creole runs.
+    pub server_calls: u32,
     /// Number of pieces of content that were read. The number does not grow while an upstream sends
     /// only keep-alives.
     pub progress: u64,
 }
 
 impl AnswerReport {
+    /// Adds the counts of the earlier rounds of the answer.
+    pub(crate) fn add_earlier(&mut self, earlier: &Self) {
+        for (count, before) in [
+            (&mut self.input_tokens, earlier.input_tokens),
+            (&mut self.cache_read_tokens, earlier.cache_read_tokens),
+            (&mut self.cache_creation_tokens, earlier.cache_creation_tokens),
+            (&mut self.output_tokens, earlier.output_tokens),
+            (&mut self.thinking_tokens, earlier.thinking_tokens),
+            (&mut self.chunks, earlier.chunks),
+            (&mut self.progress, earlier.progress),
+        ] {
+            *count = count.saturating_add(before);
+        }
+        self.tool_calls = self.tool_calls.saturating_add(earlier.tool_calls);
+        self.server_calls = self.server_calls.saturating_add(earlier.server_calls);
+        self.began_unnamed = earlier.began_unnamed;
+    }
+
     /// Notes the upstream's id of the answer and the model's name, the first time each is read.
     #[inline]
     pub(crate) fn name(&mut self, id: Option<Str<'_>>, model: Option<Str<'_>>) {
@@ -295,6 +317,19 @@ pub struct DocumentsReport {
     /// Number of documents of which no text could be extracted.
     pub unread: usize,
     /// Time that the client waited for the documents, in milliseconds.
+    pub duration_ms: Millis,
+}
+
+/// Report on server tools that Creole ran for an answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ToolsReport {
+    /// Number of requests to the model's upstream for the answer.
+    pub turns: u32,
+    /// Number of calls of server tools.
+    pub calls: u32,
+    /// Number of calls with an error as their result.
+    pub failed: u32,
+    /// Time that the client waited for results of server tools, in milliseconds.
     pub duration_ms: Millis,
 }
 

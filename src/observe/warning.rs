@@ -176,6 +176,18 @@ impl Warnings {
         }
     }
 
+    /// Adds the warnings of `other` that are not there yet. Another round of an answer repeats the
+    /// warnings of the request.
+    pub(crate) fn merge_new(&mut self, other: &Self) {
+        other.guards.iter().for_each(|guard| self.acted(guard));
+        for warning in &other.found {
+            let is_it = |known: &Warning| known.code == warning.code && known.name == warning.name;
+            if !self.found.iter().any(is_it) {
+                self.add_times(warning.code, &warning.name, warning.count);
+            }
+        }
+    }
+
     /// Returns the kinds of warnings, in the order in which they were first given.
     pub fn iter(&self) -> impl Iterator<Item = &Warning> {
         self.found.iter()

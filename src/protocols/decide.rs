@@ -20,12 +20,14 @@ use crate::error::Error;
 use crate::guards::loops::{self, Guarded, Note};
 use crate::headers::{Header, is_of_claude_code};
 use crate::history::clearing::clear;
+use crate::history::server_tools::ToolsRunHere;
 use crate::history::thinking::is_required;
 use crate::history::{History, Recipient, attached, pairs};
 use crate::model::context_management::Cleared;
 use crate::model::request_context::{
     AnswerLimits, Display, Refusable, RequestContext, ThinkingContext, Withheld,
 };
+use crate::model::tool::ToolDefinition;
 use crate::model::turn::{Turn, alternates, calls};
 use crate::model::{Block, Message, Request, Role, Text, Thinking, ThinkingMode};
 use crate::observe::warning::Warnings;
@@ -207,16 +209,14 @@ impl DecideTarget<'_> {
         let Self { client, upstream, profile, model, found } = self;
         let WindowFacts { window, input_tokens, cleared } = found;
         let config = client.config;
-        let mut counts = tokens::counts(request);
-        let conversation = conversation::hash_of(request);
+        let (mut counts, conversation) = (tokens::counts(request), conversation::hash_of(request));
         let takes_images = profile.image_parts != ImageParts::None;
         let attached = attached::refusable(request, takes_images, profile.file_parts);
-
         let thought_at = self.takes_items().then(|| first_item(&request.messages)).flatten();
-
+        let runs = runs_here(config, request);
         let guards = config.guards(upstream);
         let marks = Marks::new(config, upstream, model);
-        let mut history = self.read_history(request, guards.pairing, &marks, warnings)?;
+        let mut history = self.read_history(request, (guards.pairing, runs), &marks, warnings)?;
         let refusable = refusable(Refusable { thought_at, ..attached }, request, &history, profile);
         let prefilled = is_prefilled(&history.turns);
         let prefill = prefill(&history.turns, profile, warnings)?;
@@ -229,6 +229,7 @@ impl DecideTarget<'_> {
             activated: std::mem::take(&mut history.activated),
             choice: request.tool_choice.take(),
             history_has_calls: !history.ids.is_empty(),
+            searches_here: runs.web_search,
         };
         let mut tools = ToolSet::new(requested, profile, warnings)?;
         let Guarded { notes, withheld, end, .. } =
@@ -263,6 +264,8 @@ impl DecideTarget<'_> {
             cleared,
             searches: tools.searches(),
             calls_mcp: tools.calls_mcp(),
+            search: tools.search(),
+            withholds_own_tools: false,
             is_judged: client.is_judged(request.safeguards),
             profile: for_answer(profile, &tools),
         });
@@ -290,7 +293,7 @@ impl DecideTarget<'_> {
     fn read_history<'a>(
         self,
         request: &mut Request<'a>,
-        pairing: Pairing,
+        (pairing, runs): (Pairing, ToolsRunHere),
         marks: &Marks,
         warnings: &mut Warnings,
     ) -> Result<History<'a>, Error> {
@@ -307,6 +310,7 @@ impl DecideTarget<'_> {
             marks,
             keeps_ids: true,
             takes_items: self.takes_items(),
+            runs,
         };
         let mut history = History::read(messages, recipient, warnings)?;
         history.repair(pairing, warnings);
@@ -322,6 +326,13 @@ impl DecideTarget<'_> {
         }
         Ok(history)
     }
+}
+
+/// Returns the server tools that Creole runs and the request offers.
+fn runs_here(config: &Config, request: &Request<'_>) -> ToolsRunHere {
+    let is_search = |tool: &ToolDefinition<'_>| tool.tool_type.starts_with("web_search_");
+    let web_search = config.settings.server_tools.searches() && request.tools.iter().any(is_search);
+    ToolsRunHere { web_search }
 }
 
 /// Returns the profile for reading the answer. If the client allows no tool calls, text that looks

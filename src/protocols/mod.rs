@@ -26,6 +26,7 @@ mod words;
 
 use crate::answer::json::{JsonAnswer, ObjectKind, ObjectReader};
 use crate::answer::{Answer, AnswerReader, ReaderOutput, Rules};
+pub(crate) use crate::answer::{AnswerWriter, WriterPhase};
 use crate::config::{Config, CountTokens, Protocol, Settings, Upstream};
 use crate::error::{Error, ErrorKind, Fault};
 use crate::headers::Header;
@@ -147,14 +148,33 @@ pub(crate) fn count_request(
 #[must_use]
 pub fn answer(
     protocol: Protocol,
-    mut context: Box<RequestContext>,
+    context: Box<RequestContext>,
     settings: &Settings,
     ids: Ids,
 ) -> Answer {
+    let writer = writer(context.stream, ids);
+    answer_of_round(protocol, context, settings, (ids, writer))
+}
+
+/// Creates the answer of one round, whose upstream speaks the given protocol, for the writer of the
+/// client's message.
+#[must_use]
+pub(crate) fn answer_of_round(
+    protocol: Protocol,
+    mut context: Box<RequestContext>,
+    settings: &Settings,
+    (ids, writer): (Ids, Box<dyn AnswerWriter>),
+) -> Answer {
     let rules = Rules::of(settings, &context);
     let reader = of(protocol).reader(&mut context, settings);
-    let writer = MessagesWriter::new(context.stream, ids);
-    Answer::new(context, rules, ids, reader, Box::new(writer))
+    Answer::new(context, rules, ids, reader, writer)
+}
+
+/// Creates the writer of an answer for a client of the Messages API. `stream`: true if the client
+/// gets events.
+#[must_use]
+pub(crate) fn writer(stream: bool, ids: Ids) -> Box<dyn AnswerWriter> {
+    Box::new(MessagesWriter::new(stream, ids))
 }
 
 /// Creates a reader for an answer in JSON, whose objects are passed to `objects`. The reader

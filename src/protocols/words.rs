@@ -127,6 +127,7 @@ impl Words<'_, '_> {
                 push(out, *name);
             }
             Block::BrowserState { tabs, changes } => push_browser_state(out, tabs, changes),
+            Block::ServerToolResult(result) => server_history::push_output(out, result),
             _ => {}
         }
         Ok(())
@@ -298,14 +299,14 @@ impl<'a> Words<'_, 'a> {
     /// The block is a base64 document, which an assistant message cannot contain.
     pub(crate) fn push_said(&self, out: &mut Vec<u8>, block: &Block<'_>) -> Result<(), Error> {
         match block {
-            Block::ServerToolUse { name, input } => {
-                server_history::push_call(out, *name, input);
+            Block::ServerToolUse(call) => {
+                server_history::push_call(out, call.name, call.input);
             }
-            Block::ServerToolResult { content, is_error, .. } => {
-                if *is_error {
+            Block::ServerToolResult(result) => {
+                if result.is_error {
                     escape(out, "Error: ");
                 }
-                server_history::push_result(out, content);
+                server_history::push_result(out, result.content);
             }
             block => {
                 if let Block::Document(document) = block

@@ -6,6 +6,7 @@
 //! | `documents` | before the call | the host, for the texts of PDFs | the body |
 //! | `images` | before the call | servers on the web, for images | the body |
 //! | `descriptions` | before the call | a model that sees, for descriptions of images | the body |
+//! | `tools` | before the call, and between the rounds of an answer | search services | the next round |
 //! | `verdicts` | behind the answer | a judge, for verdicts on the tool calls | the end of the answer |
 //!
 //! Steps perform no I/O: `exchange::steps` has the table of the steps and runs them, and
@@ -27,14 +28,12 @@
 //! | `blocks` | access to the blocks of a body, and their replacement |
 //! | `address` | the URL of an image, parsed so that all URL parsers agree |
 //! | `unread` | reasons why a document has no text |
-//! | `tools` | server tools that Creole runs: requests to services, and their answers |
 
 pub(crate) mod address;
 pub(crate) mod blocks;
 pub(crate) mod descriptions;
 pub(crate) mod documents;
 pub(crate) mod images;
-#[allow(dead_code, unused_imports, reason = "searches are not run yet")]
 pub(crate) mod tools;
 mod unread;
 pub(crate) mod verdicts;
@@ -42,17 +41,20 @@ pub(crate) mod verdicts;
 pub use documents::DocumentText;
 pub use unread::Unread;
 
-use crate::StopReason;
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
+pub(crate) use tools::OpeningBlock;
+
 use crate::Millis;
+use crate::StopReason;
 use crate::config::{Config, Settings, Upstream};
 use crate::error::Error;
 use crate::headers::Header;
 use crate::ids::Ids;
 use crate::json;
+use crate::model::event::{ServerCall, ServerResult};
 use crate::observe::report::Report;
 use crate::text::words;
 
@@ -77,6 +79,12 @@ pub(crate) trait Step: Send + Sync {
     /// Handles the result of the first of the questions left. The question is asked again if the
     /// number of questions left stays the same.
     fn take(&mut self, came: Came, report: &mut Report);
+
+    /// Returns the next result of a server tool's call for the client, in the order of the calls,
+    /// if the result is known. The client gets each result at once.
+    fn next_result(&mut self) -> Option<ServerResult<'_>> {
+        None
+    }
 
     /// Returns true if the host ends the step's questions in time. The exchange then sets no
     /// timeout.
@@ -104,6 +112,21 @@ pub(crate) trait Hold: Step {
     fn is_holding(&self) -> bool;
 }
 
+/// Step between the rounds of an answer, for calls of tools that Creole runs. The step stays until
+/// the end of the answer.
+pub(crate) trait Between: Step {
+    /// Takes the calls with which a round ended.
+    fn take_round(&mut self, ended: EndedRound);
+}
+
+/// Round that ended with calls of server tools.
+#[derive(Debug)]
+pub(crate) struct EndedRound {
+    pub(crate) calls: Vec<ServerCall>,
+    /// Number of output tokens of the round.
+    pub(crate) output_tokens: u64,
+}
+
 /// Maximum number of bytes to read of a model's answer to a question of Creole. The answer has few
 /// words, but a stream adds many bytes to each word.
 const MODEL_BYTES_MAX: usize = 4 << 20;
@@ -118,6 +141,9 @@ pub(crate) struct See<'s> {
     /// Body of the request, as rewritten by the steps up to now. A step after the answer gets the
     /// body only at the step's start.
     pub(crate) body: &'s [u8],
+    /// Blocks that the client got in the round before the step, as JSON between the brackets of a
+    /// message's `content`; empty for a step that is not between rounds.
+    pub(crate) said: &'s [u8],
     /// Time at which the step began to ask, or `None` before the first question.
     pub(crate) began: Option<Millis>,
     pub(crate) now: Millis,
@@ -152,12 +178,15 @@ pub(crate) struct Can {
     pub(crate) fetch: bool,
     /// True if the host can extract the texts of documents.
     pub(crate) read_documents: bool,
+    /// True if the host can call the services that the configuration names.
+    pub(crate) ask_services: bool,
 }
 
 /// Question of a step, for the host, a model or a web server.
 pub(crate) enum Question<'s> {
     Model(Box<ModelQuestion<'s>>),
     Web(WebQuestion),
+    Service(ServiceQuestion),
     /// Document that the host reads: the range of its base64 data in the body, with the quotes.
     Document(Range<usize>),
 }
@@ -179,17 +208,17 @@ pub(crate) struct WebQuestion {
     pub(crate) accept: &'static str,
 }
 
-/// Question of a server tool for a service that the operator configured: a `POST` of the body, or a
-/// `GET` if the body is empty.
-#[allow(dead_code, reason = "searches are not run yet")]
+/// Question for a service that the configuration names, as an HTTP request. The method is `POST` if
+/// the request has a body.
 pub(crate) struct ServiceQuestion {
+    /// Name of the service for logs.
+    pub(crate) name: &'static str,
     pub(crate) url: String,
     pub(crate) headers: Vec<Header>,
     pub(crate) body: Vec<u8>,
 }
 
-/// Prints the size of the question and nothing else: the URL, the headers and the body may hold a
-/// key, and what a user looks for.
+// The URL, the headers and the body may hold a key, and what a user looks for.
 impl fmt::Debug for ServiceQuestion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ServiceQuestion({} bytes)", self.body.len())
@@ -211,7 +240,7 @@ pub(crate) enum Came {
     Message(ModelAnswer),
     /// Error of the upstream whose model was asked.
     Error(Error),
-    /// Answer of a web server to the step's question.
+    /// Answer of a web server or a service to the step's question.
     Web(WebAnswer),
     /// Text of a document that the host has read, or the reason for its lack.
     Document(Result<DocumentText, Unread>),
@@ -264,6 +293,32 @@ pub(crate) struct WebAnswer {
 pub(crate) enum Change {
     /// New body of the client's request, as rewritten by the step.
     Body(Vec<u8>),
+    /// New body, and blocks with which the answer begins.
+    Opening(Opening),
+    /// New body for another round of the answer.
+    Round(NextRound),
+    /// End of the answer, without another round.
+    Stop(StopReason),
     /// New end of the answer, which includes the part that was held back.
     End(Vec<u8>),
+}
+
+/// Request of another round of an answer.
+pub(crate) struct NextRound {
+    /// New body of the client's request, with the answer up to now.
+    pub(crate) body: Vec<u8>,
+    /// Step that runs again after the round.
+    pub(crate) step: Box<dyn Between>,
+    /// True if the model must do without the tools that Creole runs.
+    pub(crate) is_last: bool,
+}
+
+/// Beginning of an answer that a step has made.
+pub(crate) struct Opening {
+    /// New body of the client's request, with the blocks.
+    pub(crate) body: Vec<u8>,
+    /// Blocks with which the client's message begins.
+    pub(crate) blocks: Vec<OpeningBlock>,
+    /// Step that runs after the first round.
+    pub(crate) step: Box<dyn Between>,
 }

@@ -9,7 +9,7 @@ pub(crate) mod parts;
 use crate::history::server_tools as server_history;
 use crate::json::{Raw, Str};
 use crate::model::tool::ToolDefinition;
-use crate::model::{Block, DocumentBlock, DocumentSource, Request, Role, Text};
+use crate::model::{Block, DocumentBlock, DocumentSource, Request, Role, ServerResultKind, Text};
 use crate::observe::report::RequestCounts;
 
 const PER_MESSAGE: u64 = 4;
@@ -188,13 +188,16 @@ impl<'t> TokenCounter<'t> {
                     self.json(Raw::of(tabs));
                     self.json(Raw::of(changes));
                 }
-                Block::ServerToolUse { name, input } => {
-                    self.text(*name);
-                    self.json(Raw::of(input));
+                Block::ServerToolUse(call) => {
+                    self.text(call.name);
+                    self.json(call.input);
                 }
-                Block::ServerToolResult { content, .. } => {
+                Block::ServerToolResult(result) => {
                     let mut words = Vec::new();
-                    server_history::push_result(&mut words, content);
+                    server_history::push_result(&mut words, result.content);
+                    if result.kind == ServerResultKind::WebSearch {
+                        server_history::push_sealed_texts(&mut words, result.content);
+                    }
                     self.plain(&String::from_utf8_lossy(&words));
                 }
                 Block::Compaction { content: Some(summary), .. } => self.text(*summary),

@@ -2,14 +2,17 @@
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use super::names;
 use super::typed::Builtin;
+use super::web_search;
 use crate::dialect::schema::mended::plain_of;
 use crate::dialect::schema::write_schema;
 use crate::json::{self, Reader, Str, Writer};
 use crate::json_schema::Found;
 use crate::model::CacheMark;
+use crate::model::search::SearchTool;
 use crate::model::tool::ToolDefinition;
 use crate::profile::{Profile, ToolSchema};
 use crate::text::words;
@@ -54,6 +57,8 @@ pub(super) struct Function<'a> {
     pub(super) schema: Cow<'a, str>,
     /// Findings about the function's schema from its first reading.
     found: Found,
+    /// Web search tool that Creole runs when the model calls the function.
+    pub(super) search: Option<Arc<SearchTool>>,
     /// Member `strict`: true if inputs must match the schema exactly.
     pub(super) strict: bool,
     /// Client's `cache_control` mark on the tool.
@@ -129,6 +134,26 @@ impl<'a> Function<'a> {
             schema: Cow::Owned(member.input_schema()),
             found: Found::NOTHING,
             description: member.description(),
+            ..Self::default()
+        }
+    }
+
+    /// Creates the function of a web search tool that Creole runs.
+    pub(super) fn web_search(
+        definition: &ToolDefinition<'a>,
+        search: SearchTool,
+        rules: names::NameRules,
+    ) -> Self {
+        let name = Cow::Borrowed(web_search::NAME);
+        Self {
+            outgoing: accepted(&name, rules),
+            name,
+            schema: Cow::Borrowed(web_search::PARAMETERS),
+            found: Found::NOTHING,
+            description: Str::plain(web_search::DESCRIPTION),
+            remarks: web_search::remark(&search),
+            search: Some(Arc::new(search)),
+            cached: definition.cached,
             ..Self::default()
         }
     }

@@ -16,7 +16,6 @@ mod mcp;
 mod names;
 mod offer;
 mod typed;
-#[allow(dead_code, reason = "searches are not run yet")]
 mod web_search;
 
 #[cfg(test)]
@@ -31,10 +30,11 @@ pub(crate) use crate::dialect::schema::write_output_schema;
 
 use crate::error::Error;
 use crate::json::Writer;
-use crate::model::CacheMark;
 use crate::model::mcp_servers::McpServers;
 use crate::model::request_context;
+use crate::model::search::SearchTool;
 use crate::model::tool::{ChoiceMode, ToolChange, ToolChoice, ToolDefinition};
+use crate::model::{CacheMark, Request};
 use crate::observe::warning::Warnings;
 use crate::profile::Profile;
 use crate::text::names::{NameSet, Names};
@@ -94,6 +94,8 @@ pub(crate) struct ToolRequest<'a> {
     pub choice: Option<ToolChoice<'a>>,
     /// True if the conversation has tool calls.
     pub history_has_calls: bool,
+    /// True if Creole runs web searches, so that the model gets a function for them.
+    pub searches_here: bool,
 }
 
 impl<'a> ToolSet<'a> {
@@ -117,8 +119,9 @@ impl<'a> ToolSet<'a> {
             activated,
             choice,
             history_has_calls,
+            searches_here,
         } = requested;
-        let mut offers = Offers::new(body, profile);
+        let mut offers = Offers::new(body, profile, searches_here);
         offers.expect(definitions.len());
         for definition in definitions {
             offers.define(definition, false, warnings)?;
@@ -238,6 +241,7 @@ impl<'a> ToolSet<'a> {
             name: function.name.clone().into_owned(),
             toolset: function.toolset,
             place: function.place,
+            runs_here: function.search.is_some(),
             schema: keep_schemas.then(|| Arc::from(function.schema.as_ref())),
         };
         let mut tools = request_context::Tools::default();
@@ -269,6 +273,12 @@ impl<'a> ToolSet<'a> {
     #[must_use]
     pub(crate) fn searches(&self) -> bool {
         self.hosted.searches()
+    }
+
+    /// Returns the web search tool, if Creole runs the tool.
+    #[must_use]
+    pub(crate) fn search(&self) -> Option<Arc<SearchTool>> {
+        self.functions.iter().find_map(|function| function.search.clone())
     }
 
     /// Returns true if the upstream may call tools of MCP servers by itself.
@@ -340,6 +350,13 @@ impl<'a> ToolSet<'a> {
             json.key("max_tool_calls").u64(most);
         }
     }
+}
+
+/// Returns the web search tool of a request, or the error of its definition; `None` if the request
+/// has none.
+pub(crate) fn searches_of(request: &Request<'_>, body: &str) -> Option<Result<SearchTool, Error>> {
+    let search = request.tools.iter().find(|tool| tool.tool_type.starts_with("web_search_"))?;
+    Some(web_search::read(search, body))
 }
 
 /// Returns the indexes of the functions by the client's names, without members of toolsets.

@@ -20,6 +20,7 @@ use super::definition::{self, Availability, DefinitionRules, PLACEHOLDER, kind_o
 use super::function::{Function, member_name};
 use super::names;
 use super::typed::{ToolKind, Toolset};
+use super::web_search;
 use crate::error::Error;
 use crate::model::path_at;
 use crate::model::tool::{Reference, ReferencedTool, ToolChange, ToolDefinition};
@@ -76,6 +77,8 @@ pub(super) struct Offers<'a> {
     rules: DefinitionRules<'a>,
     /// True if the upstream can call tools of MCP servers.
     takes_mcp: bool,
+    /// True if Creole runs web searches.
+    searches_here: bool,
     /// Toolsets of MCP servers.
     mcp: Vec<ToolDefinition<'a>>,
     /// Number of tool definitions added so far. The elements of `tools` come first, so this is the
@@ -91,7 +94,7 @@ pub(super) struct Offers<'a> {
 }
 
 impl<'a> Offers<'a> {
-    pub(super) fn new(body: &'a str, profile: &Profile) -> Self {
+    pub(super) fn new(body: &'a str, profile: &Profile, searches_here: bool) -> Self {
         Self {
             rules: DefinitionRules {
                 body,
@@ -101,6 +104,7 @@ impl<'a> Offers<'a> {
                     .then_some(profile.strict_schemas),
             },
             takes_mcp: profile.mcp == Mcp::Mcp,
+            searches_here,
             ..Self::default()
         }
     }
@@ -128,6 +132,13 @@ impl<'a> Offers<'a> {
             }
             ToolKind::Mcp => {
                 return Err(Error::unsupported_kind(&path_at(self.rules.body, at), "mcp_toolset"));
+            }
+            ToolKind::Server(web_search::NAME) if self.searches_here => {
+                let search = web_search::read(&definition, self.rules.body)?;
+                let mut function = Function::web_search(&definition, search, self.rules.names);
+                function.place = place;
+                let state = Availability::first(definition.defer_loading, added);
+                (What::Function(Box::new(function)), state)
             }
             ToolKind::Server(name) => {
                 (What::Server(Box::new(ServerTool { name, definition })), Availability::Offered)

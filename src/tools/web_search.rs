@@ -1,14 +1,15 @@
 //! The tool `web_search` that Creole runs: its definition in a request, and the function that the
 //! model gets in its place.
 
-use std::borrow::Cow;
-
 use crate::error::Error;
 use crate::json::{self, Reader, quoted};
 use crate::model::path_at;
 use crate::model::search::{SearchTool, UserLocation};
 use crate::model::tool::ToolDefinition;
 use crate::text::words;
+
+/// Name of the tool, and of the function.
+pub(super) const NAME: &str = "web_search";
 
 /// Description of the function for the model. A constant text keeps the upstream's prompt cache.
 pub(super) const DESCRIPTION: &str =
@@ -46,16 +47,16 @@ pub(super) fn read(definition: &ToolDefinition<'_>, body: &str) -> Result<Search
     Ok(SearchTool { allowed_domains, blocked_domains, max_uses: members.max_uses, location })
 }
 
-/// Returns the description of the function for the model, with the place of the user, if the client
-/// tells it.
-pub(super) fn description(tool: &SearchTool) -> Cow<'static, str> {
+/// Returns the text that is appended to the description: the place of the user, if the client tells
+/// it.
+pub(super) fn remark(tool: &SearchTool) -> String {
     let location = tool.location.iter();
     let places = location.flat_map(|it| [&it.city, &it.region, &it.country]);
     let places: Vec<&str> = places.flatten().map(String::as_str).collect();
-    if places.is_empty() {
-        return DESCRIPTION.into();
+    match places.is_empty() {
+        true => String::new(),
+        false => format!(" The user is near {}.", places.join(", ")),
     }
-    format!("{DESCRIPTION} The user is near {}.", places.join(", ")).into()
 }
 
 fn domains(array: Option<&str>) -> Result<Vec<String>, json::Error> {
@@ -219,7 +220,7 @@ mod tests {
     fn the_description_says_where_the_user_is() {
         let described = |location: &str| {
             let tool = read_tool(&format!(r#","user_location":{location}"#)).unwrap();
-            description(&tool).strip_prefix(DESCRIPTION).unwrap().to_owned()
+            remark(&tool)
         };
         assert_eq!(described("null"), "");
         assert_eq!(described(r#"{"timezone":"Europe/Berlin"}"#), "");

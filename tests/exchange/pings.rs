@@ -16,6 +16,7 @@ const HOST: HostCan = HostCan {
     ask_again: true,
     list_models: false,
     fetch: false,
+    call_services: false,
     calls_at_once: 1,
     read_documents: false,
     serve_others: false,

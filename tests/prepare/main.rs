@@ -21,6 +21,6 @@ use serde_json::{Value, json};
 fn fetch_of(call: &Call) -> Option<&Fetch> {
     match &call.to {
         To::Web(fetch) => Some(fetch),
-        To::Upstream(_) | To::Document { .. } => None,
+        To::Upstream(_) | To::Service(_) | To::Document { .. } => None,
     }
 }

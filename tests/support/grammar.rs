@@ -545,7 +545,7 @@ fn message_usage(value: &Value) -> Result<(), String> {
 fn usage(value: &Value, required: &[&str], optional: &[&str]) -> Result<(), String> {
     let mut all = vec!["output_tokens"];
     all.extend(required);
-    keys(value, &all, optional)?;
+    keys(value, &all, &[optional, &["iterations"]].concat())?;
     for (key, count) in value.as_object().into_iter().flatten() {
         if key.ends_with("_tokens") && count.as_u64().is_none() {
             return Err(format!("{key} is not a count: {count}"));

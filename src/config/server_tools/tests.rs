@@ -32,6 +32,17 @@ fn nothing_is_searched_unless_a_service_is_named() {
 }
 
 #[test]
+fn a_host_that_cannot_call_services_refuses_a_configuration_with_one() {
+    let check = |service: &str| {
+        let text = format!(r#"{{"server_tools":{{"web_search":{service}}}}}"#);
+        Config::from_json(&text, |_| None).unwrap().check_no_services()
+    };
+    assert_eq!(check(r#"{"kind":"off","url":"http://search"}"#), Ok(()));
+    let error = check(r#"{"kind":"searxng","url":"http://search"}"#).unwrap_err();
+    assert!(error.starts_with("configuration: server_tools: this host cannot"), "{error}");
+}
+
+#[test]
 fn a_vendor_has_a_url_and_needs_a_key() {
     for (kind, url) in [
         ("brave", "https://api.search.brave.com"),

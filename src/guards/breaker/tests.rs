@@ -43,6 +43,7 @@ fn history() -> impl Strategy<Value = Vec<Turn<'static>>> {
                     toolset: None,
                     input,
                     cleared: false,
+                    is_server: false,
                 }))
             };
             turns.push(Turn::Assistant(IDS.iter().zip(&made).map(call).collect()));
@@ -84,7 +85,15 @@ proptest! {
 #[test]
 fn a_call_whose_result_comes_with_a_persons_words_does_not_count() {
     let (id, name) = (Str::plain("toolu_a"), Str::plain("look"));
-    let call = ToolUse { at: 0, id, name, toolset: None, input: Raw::of("{}"), cleared: false };
+    let call = ToolUse {
+        at: 0,
+        id,
+        name,
+        toolset: None,
+        input: Raw::of("{}"),
+        cleared: false,
+        is_server: false,
+    };
     let result = ToolResult { id, content: vec![text("no")], is_error: true, cleared: false };
     let user = User { results: vec![result], items: vec![UserPart::Block(text("stop"))] };
     let turns = [Turn::Assistant(vec![Block::ToolUse(Box::new(call))]), Turn::User(user)];
@@ -103,7 +112,15 @@ fn successes(made: &[(&'static str, &'static str)]) -> Vec<Turn<'static>> {
     let (id, mut turns) = (Str::plain("toolu_a"), Vec::new());
     for (name, said) in made {
         let name = Str::plain(name);
-        let call = ToolUse { at: 0, id, name, toolset: None, input: Raw::of("{}"), cleared: false };
+        let call = ToolUse {
+            at: 0,
+            id,
+            name,
+            toolset: None,
+            input: Raw::of("{}"),
+            cleared: false,
+            is_server: false,
+        };
         turns.push(Turn::Assistant(vec![Block::ToolUse(Box::new(call))]));
         let result = ToolResult { id, content: vec![text(said)], is_error: false, cleared: false };
         turns.push(Turn::User(User { results: vec![result], items: Vec::new() }));

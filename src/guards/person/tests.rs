@@ -28,6 +28,7 @@ fn call() -> Turn<'static> {
         toolset: None,
         input: json::Raw::of("{}"),
         cleared: false,
+        is_server: false,
     }))])
 }
 

@@ -10,7 +10,15 @@ fn same_result(left: &ToolResult<'_>, right: &ToolResult<'_>) -> bool {
 
 fn hash(name: &'static str, id: &'static str, input: &str) -> u64 {
     let (id, name) = (Str::plain(id), Str::plain(name));
-    of_call(&ToolUse { at: 0, id, name, toolset: None, input: Raw::of(input), cleared: false })
+    of_call(&ToolUse {
+        at: 0,
+        id,
+        name,
+        toolset: None,
+        input: Raw::of(input),
+        cleared: false,
+        is_server: false,
+    })
 }
 
 #[test]

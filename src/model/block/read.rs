@@ -2,8 +2,8 @@
 //! which may come last in a block.
 
 use super::{
-    Block, DocumentBlock, DocumentSource, Image, ImageSource, SearchResult, Text, ToolResult,
-    ToolUse,
+    Block, DocumentBlock, DocumentSource, Image, ImageSource, SearchResult, ServerResultKind,
+    ServerToolResult, ServerToolUse, Text, ToolResult, ToolUse,
 };
 use crate::json::{Raw, Str, ValueKind};
 use crate::model::limits::Many;
@@ -110,7 +110,8 @@ impl<'a> BodySource<'a, '_> {
                 })?;
                 Ok(Block::RedactedThinking(data.unwrap_or_default()))
             }
-            ("server_tool_use" | "mcp_tool_use", _) => self.server_tool_use(),
+            ("server_tool_use", _) => self.server_tool_use(at, false),
+            ("mcp_tool_use", _) => self.server_tool_use(at, true),
             ("compaction", _) => self.compaction(),
             ("tool_addition" | "tool_removal", _) => self.tool_change(),
             ("container_upload", _) => self.skip().map(|_| Block::ContainerUpload),
@@ -288,7 +289,8 @@ impl<'a> BodySource<'a, '_> {
             input = Some(Raw::of("{}"));
         }
         let input = required(input, "input")?;
-        Ok(Block::ToolUse(Box::new(ToolUse { at, id, name, toolset, input, cleared: false })))
+        let call = ToolUse { at, id, name, toolset, input, cleared: false, is_server: false };
+        Ok(Block::ToolUse(Box::new(call)))
     }
 
     fn tool_result(&mut self, at: usize) -> Read<Block<'a>> {
@@ -329,29 +331,38 @@ impl<'a> BodySource<'a, '_> {
         Ok(Block::Thinking { thinking: required(thinking, "thinking")?, signature })
     }
 
-    fn server_tool_use(&mut self) -> Read<Block<'a>> {
-        let (mut name, mut input) = (None, "{}");
+    fn server_tool_use(&mut self, at: usize, is_mcp: bool) -> Read<Block<'a>> {
+        let (mut id, mut name, mut input) = (None, None, "{}");
         self.tagged(|source, key| match key {
-            "id" | "server_name" => source.ignore(ValueKind::String),
+            "id" => source.string(&mut id),
+            "server_name" => source.ignore(ValueKind::String),
             "name" => source.string(&mut name),
             "input" => source.raw(&mut input),
             "caller" => source.ignore(ValueKind::Object),
             _ => source.cacheable(key, &mut None),
         })?;
-        Ok(Block::ServerToolUse { name: required(name, "name")?, input })
+        let (id, name) = (id.unwrap_or_default(), required(name, "name")?);
+        let input = Raw::of(input);
+        Ok(Block::ServerToolUse(Box::new(ServerToolUse { at, id, name, is_mcp, input })))
     }
 
     fn server_tool_result(&mut self, tag: &str) -> Read<Block<'a>> {
-        let (mut content, mut is_error) = ("", false);
+        let (mut id, mut content, mut is_error) = (None, "", false);
         self.tagged(|source, key| match key {
-            "tool_use_id" => source.ignore(ValueKind::String),
+            "tool_use_id" => source.string(&mut id),
             "content" => source.raw(&mut content),
             "is_error" => source.bool(&mut is_error),
             "caller" => source.ignore(ValueKind::Object),
             _ => source.cacheable(key, &mut None),
         })?;
-        let tool_search = tag == "tool_search_tool_result";
-        Ok(Block::ServerToolResult { content, tool_search, is_error })
+        let kind = match tag {
+            "web_search_tool_result" => ServerResultKind::WebSearch,
+            "tool_search_tool_result" => ServerResultKind::ToolSearch,
+            _ => ServerResultKind::Other,
+        };
+        let id = id.unwrap_or_default();
+        let result = ServerToolResult { id, kind, content, is_error, first_page: 0 };
+        Ok(Block::ServerToolResult(Box::new(result)))
     }
 
     fn compaction(&mut self) -> Read<Block<'a>> {

@@ -11,6 +11,7 @@ use crate::carry::marks::Marks;
 use crate::config::Upstream;
 use crate::error::Error;
 use crate::history::Recipient;
+use crate::history::server_tools::ToolsRunHere;
 use crate::json::{self, Writer};
 use crate::model::Request;
 use crate::model::request_context::RequestContext;
@@ -137,7 +138,8 @@ fn sent_reasoning(
     marks: &Marks,
     mut each: impl FnMut(&str),
 ) {
-    let recipient = Recipient { profile, marks, keeps_ids: false, takes_items: false };
+    let runs = ToolsRunHere::default();
+    let recipient = Recipient { profile, marks, keeps_ids: false, takes_items: false, runs };
     count::sent_reasoning(request, recipient, |blocks| {
         each(&TurnReasoning::of(blocks).sent_text(profile));
     });

@@ -24,6 +24,18 @@ pub(crate) struct MessagesWriter {
     block: OpenBlock,
     /// Citations of the open text block, if the client gets one message.
     citations: Vec<u8>,
+    /// Beginning of the current round.
+    round: RoundStart,
+}
+
+/// State of a writer at the beginning of a round, to which a failed round returns.
+#[derive(Clone, Copy, Debug, Default)]
+struct RoundStart {
+    phase: WriterPhase,
+    /// Index of the first block of the round, in a stream.
+    index: u64,
+    /// Number of bytes of the message's content, if the client gets one message.
+    content: usize,
 }
 
 /// Form of the client's answer: a stream of events, or one message.
@@ -54,7 +66,14 @@ impl MessagesWriter {
             true => AnswerForm::Events { index: 0 },
             false => AnswerForm::Message { content: Vec::new() },
         };
-        Self { ids, phase: WriterPhase::Start, form, block: OpenBlock::Text, citations: Vec::new() }
+        Self {
+            ids,
+            phase: WriterPhase::Start,
+            form,
+            block: OpenBlock::Text,
+            citations: Vec::new(),
+            round: RoundStart::default(),
+        }
     }
 
     /// Begins the answer. The ping shows a client early that the connection works. The message id
@@ -243,8 +262,29 @@ impl AnswerWriter for MessagesWriter {
         self.phase = phase;
     }
 
+    fn begin_round(&mut self) {
+        self.round.phase = self.phase;
+        match &self.form {
+            AnswerForm::Events { index } => self.round.index = *index,
+            AnswerForm::Message { content } => self.round.content = content.len(),
+        }
+    }
+
     fn take_back(&mut self) {
-        self.phase = WriterPhase::Start;
+        self.phase = self.round.phase;
+        self.citations.clear();
+        match &mut self.form {
+            AnswerForm::Events { index } => *index = self.round.index,
+            AnswerForm::Message { content } => content.truncate(self.round.content),
+        }
+    }
+
+    fn take_blocks(&mut self) -> Vec<u8> {
+        self.round.content = 0;
+        match &mut self.form {
+            AnswerForm::Events { .. } => Vec::new(),
+            AnswerForm::Message { content } => std::mem::take(content),
+        }
     }
 
     fn held_bytes(&self) -> usize {

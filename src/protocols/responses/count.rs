@@ -5,6 +5,7 @@ use super::write_request::{items_of, tokens_of, write_request};
 use crate::config::Upstream;
 use crate::error::Error;
 use crate::history::Recipient;
+use crate::history::server_tools::ToolsRunHere;
 use crate::json::Writer;
 use crate::observe::warning::Warnings;
 use crate::profile::Tokenizer;
@@ -36,7 +37,8 @@ pub(super) fn path(upstream: &Upstream) -> Option<String> {
 pub(super) fn estimate(client: &ClientRequest<'_>) -> Result<TokenCount, Error> {
     count::estimate(client, |request, upstream, marks, estimated| {
         let profile = &upstream.profile;
-        let recipient = Recipient { profile, marks, keeps_ids: false, takes_items: true };
+        let runs = ToolsRunHere::default();
+        let recipient = Recipient { profile, marks, keeps_ids: false, takes_items: true, runs };
         let mut bytes = 0usize;
         count::sent_reasoning(request, recipient, |blocks| {
             let items = blocks.iter().filter_map(items_of);

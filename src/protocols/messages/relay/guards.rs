@@ -23,6 +23,7 @@ use crate::carry::marks::Marks;
 use crate::config::Guards;
 use crate::error::Error;
 use crate::guards::loops::Guarded;
+use crate::history::server_tools::ToolsRunHere;
 use crate::history::{History, Recipient, pairs};
 use crate::json;
 use crate::model::request_context::Withheld;
@@ -68,8 +69,14 @@ impl<'a> GuardedRequest<'a> {
                 |block: &Block<'_>| matches!(block, Block::ContainerUpload | Block::Unknown(_));
             message.content.retain(|block| !of_others(block));
         }
-        let recipient =
-            Recipient { profile, marks: &Marks::default(), keeps_ids: false, takes_items: false };
+        let recipient = Recipient {
+            profile,
+            marks: &Marks::default(),
+            keeps_ids: false,
+            takes_items: false,
+            // Nothing is run here for an upstream that speaks Messages.
+            runs: ToolsRunHere::default(),
+        };
         let mut history = History::read(messages, recipient, &mut unreported).ok()?;
         pairs::order(&mut history.turns);
         // The API refuses references to tools outside of `tools`, such as tools defined within the
@@ -101,6 +108,7 @@ impl<'a> GuardedRequest<'a> {
             of_client || tool.name.is_some()
         });
         let requested = ToolRequest {
+            searches_here: false,
             // Errors of this call are not reported, so no paths are needed.
             body: "",
             definitions: request.tools,

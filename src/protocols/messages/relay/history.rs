@@ -317,6 +317,7 @@ fn stand_in<'a>(at: usize, raw: &'a str, block: &mut Block<'a>) -> Block<'a> {
                 toolset: None,
                 input: Raw::of(raw),
                 cleared: false,
+                is_server: false,
             };
         }
         Block::ToolResult(result) => {

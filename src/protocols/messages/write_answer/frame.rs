@@ -41,9 +41,10 @@ pub(super) fn write_message_delta(stop: &Stop<'_>, out: &mut Vec<u8>) {
     write_input_counts(&stop.counts, &mut json);
     json.key("output_tokens").u64(stop.counts.output);
     write_details(&stop.counts, &mut json);
-    if stop.searches > 0 {
+    if stop.searches.is_some() {
         write_searches(stop.searches, &mut json);
     }
+    write_iterations(stop.iterations, &mut json);
     json.end_object();
     write_cleared(stop.cleared, &mut json);
     json.end_object();
@@ -82,6 +83,7 @@ fn write_usage(stop: &Stop<'_>, json: &mut Writer<'_>) {
     };
     json.key("speed").null();
     json.key("inference_geo").null();
+    write_iterations(stop.iterations, json);
     json.end_object();
 }
 
@@ -128,12 +130,26 @@ fn write_stop(stop: &Stop<'_>, json: &mut Writer<'_>) {
     json.end_object();
 }
 
-fn write_searches(searches: u64, json: &mut Writer<'_>) {
-    json.key("server_tool_use");
-    if searches == 0 {
-        json.null();
+/// Writes the token counts of each round of an answer with several rounds.
+fn write_iterations(rounds: &[Counts], json: &mut Writer<'_>) {
+    if rounds.is_empty() {
         return;
     }
+    json.key("iterations").begin_array();
+    for counts in rounds {
+        json.begin_object().kind("message");
+        write_input_counts(counts, json);
+        json.key("output_tokens").u64(counts.output).end_object();
+    }
+    json.end_array();
+}
+
+fn write_searches(searches: Option<u64>, json: &mut Writer<'_>) {
+    json.key("server_tool_use");
+    let Some(searches) = searches else {
+        json.null();
+        return;
+    };
     json.begin_object();
     json.key("web_search_requests").u64(searches);
     json.key("web_fetch_requests").u64(0);

@@ -1,8 +1,10 @@
-//! Results of server tools, such as web searches, written as the blocks of Anthropic's server tools,
-//! and citations.
+//! Results of server tools, such as web searches, written as the blocks of Anthropic's server
+//! tools, and citations.
 //!
-//! `encrypted_content` and `encrypted_index` are empty: only Anthropic could read them.
+//! `encrypted_content` carries the text of a page in the client's history (`carry::sealed`). It is
+//! empty if the text is unknown. `encrypted_index` is empty: only Anthropic could read one.
 
+use crate::carry::sealed;
 use crate::json::Writer;
 use crate::model::event::{ServerOutput, ServerResult};
 use crate::model::search::{Citation, FoundPage};
@@ -10,7 +12,8 @@ use crate::model::search::{Citation, FoundPage};
 /// Writes the block with the result of a server tool's call.
 pub(super) fn write_result(result: &ServerResult<'_>, out: &mut Vec<u8>) {
     let mut json = Writer::new(out);
-    json.begin_object();
+    // The block follows a comma or a colon, which the caller wrote.
+    json.out().push(b'{');
     match result.output {
         ServerOutput::Pages(pages) => {
             begin_search_result(result.id, &mut json);
@@ -44,11 +47,12 @@ fn begin_search_result(id: &str, json: &mut Writer<'_>) {
 /// Writes the pages that a web search found.
 fn write_pages(pages: &[FoundPage], json: &mut Writer<'_>) {
     json.begin_array();
-    for FoundPage { url, title, age, .. } in pages {
+    for FoundPage { url, title, text, age } in pages {
         json.begin_object().kind("web_search_result");
         json.key("url").text(url);
         json.key("title").text(title);
-        json.key("encrypted_content").text("");
+        let sealed = if text.is_empty() { String::new() } else { sealed::seal(text) };
+        json.key("encrypted_content").text(&sealed);
         json.key("page_age");
         match age {
             Some(age) => json.text(age),

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::domains::PagePlace;
-use super::services::{Places, Service};
+use super::services::{Places, ServiceRow};
 use super::snippet::{lines, one_line, text_of};
 use crate::config::WebSearchService;
 use crate::json::{self, Reader, ValueKind};
@@ -35,7 +35,7 @@ pub(crate) fn read(
         429 => return Err(SearchFailure::TooManyRequests),
         _ => return Err(SearchFailure::Unavailable),
     }
-    let row = Service::of(service).ok_or(SearchFailure::Unavailable)?;
+    let row = ServiceRow::of(service).ok_or(SearchFailure::Unavailable)?;
     let body = words::lossy(body);
     let list = results(words::bare(&body), &row.places).ok_or(SearchFailure::Unavailable)?;
     let results_max = usize::try_from(service.results_max).unwrap_or(usize::MAX);

@@ -3,12 +3,15 @@
 use std::borrow::Cow;
 
 use super::domains::{listed, with_sites};
-use super::services::{Part, Service};
+use super::services::{Part, ServiceRow};
 use crate::config::{QUERY, SearchMethod, SearchRequest, WebSearchService};
 use crate::headers::Header;
 use crate::json::{Error, Reader, ValueKind, Writer};
 use crate::model::search::SearchTool;
 use crate::steps::ServiceQuestion;
+
+/// Name of the service in logs.
+const NAME: &str = "web_search";
 
 /// Parameters of one search, from which its request is written.
 struct SearchParams<'s> {
@@ -26,8 +29,13 @@ pub(crate) fn request(
 ) -> ServiceQuestion {
     let country = tool.location.as_ref().and_then(|location| location.country_code());
     let search = SearchParams { service, tool, query, country };
-    let Some(row) = Service::of(service) else {
-        return ServiceQuestion { url: String::new(), headers: Vec::new(), body: Vec::new() };
+    let Some(row) = ServiceRow::of(service) else {
+        return ServiceQuestion {
+            name: NAME,
+            url: String::new(),
+            headers: Vec::new(),
+            body: Vec::new(),
+        };
     };
     let path = search.filled(row.path, percent_encode);
     let mut url = Url::new(service.base_url(), &path);
@@ -53,7 +61,7 @@ pub(crate) fn request(
         SearchMethod::Post => search.write_body(row.members, &mut Writer::new(&mut body)),
     }
     let headers = headers(service, row.key_header, row.method);
-    ServiceQuestion { url: url.text, headers, body }
+    ServiceQuestion { name: NAME, url: url.text, headers, body }
 }
 
 fn headers(service: &WebSearchService, key_header: &str, method: SearchMethod) -> Vec<Header> {
@@ -217,7 +225,9 @@ impl Url {
     fn new(base: &str, path: &str) -> Self {
         let (base, query) = base.split_once('?').unwrap_or((base, ""));
         let base = base.trim_end_matches('/');
-        let base = base.strip_suffix(path).unwrap_or(base);
+        // A host can have the name of the path: `http://search`.
+        let without = base.strip_suffix(path).filter(|base| !base.ends_with('/'));
+        let base = without.unwrap_or(base);
         let mut text = [base, path].concat();
         if query.is_empty() {
             return Self { text, separator: '?' };

@@ -4,7 +4,7 @@
 use crate::config::{SearchKind, SearchMethod, WebSearchService};
 
 /// Search service of one kind.
-pub(super) struct Service<'s> {
+pub(super) struct ServiceRow<'s> {
     /// Path of searches, behind the base URL.
     pub(super) path: &'s str,
     pub(super) method: SearchMethod,
@@ -76,7 +76,7 @@ const RESULTS: Places<'static> = Places {
     marks_words: false,
 };
 
-const SEARXNG: Service<'static> = Service {
+const SEARXNG: ServiceRow<'static> = ServiceRow {
     path: "/search",
     method: SearchMethod::Get,
     key_header: "authorization",
@@ -88,7 +88,7 @@ const SEARXNG: Service<'static> = Service {
     },
 };
 
-const BRAVE: Service<'static> = Service {
+const BRAVE: ServiceRow<'static> = ServiceRow {
     path: "/res/v1/web/search",
     method: SearchMethod::Get,
     key_header: "x-subscription-token",
@@ -104,7 +104,7 @@ const BRAVE: Service<'static> = Service {
     },
 };
 
-const TAVILY: Service<'static> = Service {
+const TAVILY: ServiceRow<'static> = ServiceRow {
     path: "/search",
     method: SearchMethod::Post,
     key_header: "authorization",
@@ -117,7 +117,7 @@ const TAVILY: Service<'static> = Service {
     places: Places { ages: ["published_date", ""], ..RESULTS },
 };
 
-const EXA: Service<'static> = Service {
+const EXA: ServiceRow<'static> = ServiceRow {
     path: "/search",
     method: SearchMethod::Post,
     key_header: "x-api-key",
@@ -132,7 +132,7 @@ const EXA: Service<'static> = Service {
     places: Places { texts: ["highlights", "text"], ages: ["publishedDate", ""], ..RESULTS },
 };
 
-const SERPER: Service<'static> = Service {
+const SERPER: ServiceRow<'static> = ServiceRow {
     path: "/search",
     method: SearchMethod::Post,
     key_header: "x-api-key",
@@ -146,7 +146,7 @@ const SERPER: Service<'static> = Service {
     },
 };
 
-impl<'s> Service<'s> {
+impl<'s> ServiceRow<'s> {
     /// Returns the row for the kind of a search service; `None` if the service is switched off.
     pub(super) fn of(configured: &'s WebSearchService) -> Option<Self> {
         Some(match configured.kind {

@@ -97,6 +97,7 @@ fn a_get_has_the_search_in_its_query() {
     };
     let end = "format=json&language=de&x%20y=%26";
     assert_eq!(search("http://s", "a"), format!("http://s/search?q=a&{end}"));
+    assert_eq!(search("http://search", "a"), format!("http://search/search?q=a&{end}"));
     assert_eq!(search("http://s/x/", "a"), format!("http://s/x/search?q=a&{end}"));
     assert_eq!(search("http://s/search", "a"), format!("http://s/search?q=a&{end}"));
     assert_eq!(search("http://s/x/?k=1", "a"), format!("http://s/x/search?k=1&q=a&{end}"));

@@ -1,0 +1,149 @@
+//! Rounds of an answer: after a round that ends with calls of tools that Creole runs, a step gets
+//! the results, and the next round continues the client's message.
+
+use super::Exchange;
+use super::round::{Round, RoundRequest};
+use super::seam::Call;
+use super::steps::{BETWEEN, WRITER, When, see};
+use crate::Millis;
+use crate::StopReason;
+use crate::json;
+use crate::model::event::{Event, Stop};
+use crate::model::request_context::RequestContext;
+use crate::protocols::{self, Translated};
+use crate::steps::{Change, EndedRound};
+use crate::text::words;
+
+impl Exchange {
+    /// Prepares the rounds of an answer, if Creole runs tools of the request.
+    pub(super) fn begin_rounds(&mut self, context: &RequestContext, now: Millis) {
+        let see = see(&self.config, self.can, self.ids, &self.client, b"", None, now);
+        if self.steps.between.is_none() {
+            self.steps.between = BETWEEN(&see, context);
+        }
+        if self.steps.between.is_some() {
+            let opening = std::mem::take(&mut self.steps.opening);
+            self.writer = Some(WRITER(&see, context, opening));
+        }
+    }
+
+    /// Begins the step between two rounds, if the round ended with calls of tools that Creole runs.
+    pub(super) fn begin_between(&mut self, now: Millis) -> bool {
+        if self.is_ended() || self.steps.between.is_none() {
+            return false;
+        }
+        let answer = self.state.round_mut().and_then(|round| round.answer_mut());
+        let calls = answer.map(|answer| answer.writer_mut().take_calls()).unwrap_or_default();
+        let Some(mut step) = self.steps.between.take_if(|_| !calls.is_empty()) else {
+            return false;
+        };
+        let output_tokens = self.answer().map_or(0, |answer| answer.report().output_tokens);
+        self.report = self.report();
+        self.earlier = Some(Box::new(self.report.answer.clone()));
+        self.writer = self.state.take_round().and_then(Round::into_writer);
+        step.take_round(EndedRound { calls, output_tokens });
+        self.steps.current = Some(self.run(step, When::Between, now));
+        self.tell_results(now);
+        self.state.make_ask_due();
+        true
+    }
+
+    /// Writes the results of the running step's calls that are known for the client.
+    pub(super) fn tell_results(&mut self, now: Millis) {
+        let before = self.output.body.len();
+        let Some(writer) = &mut self.writer else { return };
+        while let Some(result) = self.steps.next_result() {
+            writer.write(Event::ServerResult(result), &mut self.output.body);
+        }
+        if self.output.body.len() > before {
+            self.count_bytes_since(before);
+            self.watchdog.sent(now);
+        }
+    }
+
+    /// Returns the call for the next question of the step between two rounds; after the last
+    /// question, the call of the next round.
+    pub(super) fn ask_between(&mut self, now: Millis) -> Option<Call> {
+        let body = std::mem::take(&mut self.client.body);
+        let call = self.ask_next(&body, now);
+        if call.is_some() || self.is_waiting() {
+            self.client.body = body;
+            return call;
+        }
+        // A question that cannot be asked has its result at once.
+        self.tell_results(now);
+        let said = self.writer.as_mut().map(|writer| writer.take_blocks()).unwrap_or_default();
+        match self.end_step(&body, (&said, now)) {
+            Ok(Some(Change::Round(next))) => {
+                self.steps.between = Some(next.step);
+                self.client.body = next.body;
+                self.next_round(next.is_last, now)
+            }
+            Ok(Some(Change::Stop(reason))) => {
+                self.stop(reason, now);
+                None
+            }
+            Ok(_) => {
+                debug_assert!(false, "a step between rounds changes the round, or ends the answer");
+                self.stop(StopReason::PauseTurn, now);
+                None
+            }
+            Err(error) => {
+                self.settle(Err(error), self.output.body.len(), now);
+                None
+            }
+        }
+    }
+
+    /// Returns the upstream call of the next round.
+    fn next_round(&mut self, is_last: bool, now: Millis) -> Option<Call> {
+        let body = std::mem::take(&mut self.client.body);
+        let mut warnings = self.steps.warnings(self.config.settings.strict);
+        let text = words::utf8(&body).unwrap_or_default();
+        let left_out = [&*self.remembered, &*self.refused].concat();
+        let (config, headers) = (&self.config, &self.client.headers);
+        let translated =
+            protocols::request_without(&left_out, text, config, headers, &mut warnings);
+        self.client.body = body;
+        let called = translated.and_then(|translated| {
+            self.report.warnings.merge_new(&warnings);
+            match translated {
+                Translated::Send { upstream, body, mut context } => {
+                    context.withholds_own_tools = is_last;
+                    self.call(RoundRequest { upstream, body, context }, None, now).map(Some)
+                }
+                Translated::Answer { text, stop_reason, .. } => {
+                    self.say(&text);
+                    self.stop(stop_reason, now);
+                    Ok(None)
+                }
+            }
+        });
+        called.unwrap_or_else(|error| {
+            self.settle(Err(error), self.output.body.len(), now);
+            None
+        })
+    }
+
+    /// Writes a text of Creole's own for the client, as a block.
+    fn say(&mut self, text: &str) {
+        let Some(writer) = self.writer.as_mut().filter(|_| !text.is_empty()) else { return };
+        let out = &mut self.output.body;
+        writer.write(Event::TextBegins, out);
+        writer.write(Event::Text(&json::escaped(text)), out);
+        writer.write(Event::BlockEnds, out);
+    }
+
+    /// Ends the client's message without another round.
+    fn stop(&mut self, reason: StopReason, now: Millis) {
+        let before = self.output.body.len();
+        let model = self.report.model.clone();
+        let stop = Stop { reason, model: &model, ..Stop::default() };
+        if let Some(writer) = &mut self.writer {
+            writer.write(Event::Stopped(&stop), &mut self.output.body);
+        }
+        self.report.answer.stop_reason = Some(reason);
+        self.hold_end(before);
+        self.send_end(before, now);
+    }
+}

@@ -1,0 +1,206 @@
+//! Gate of server tools: writer around the client's writer, which keeps a message open while the
+//! model calls server tools.
+//!
+//! Calls of server tools pass as the blocks that the client gets anyway. At the end of a round, the
+//! gate holds back the end of the message if there are only such calls. The next round continues
+//! the message, and the end has the sums of all rounds.
+
+use super::OpeningBlock;
+use crate::StopReason;
+use crate::model::context_management::Cleared;
+use crate::model::counts::Counts;
+use crate::model::event::{CallKind, CallStart, Event, ServerCall, ServerResult, Stop};
+use crate::protocols::{AnswerWriter, WriterPhase};
+use crate::text::words;
+
+/// Maximum number of bytes of a call's input that is kept. No query is as long.
+const INPUT_BYTES_MAX: usize = 64 << 10;
+
+/// Writer of the client's message that continues over several rounds.
+#[derive(Debug)]
+pub(crate) struct ToolGate {
+    client: Box<dyn AnswerWriter>,
+    /// Writer of the blocks that the request of the next round repeats.
+    record: Box<dyn AnswerWriter>,
+    /// Blocks of steps before the first round, with which the message begins.
+    opening: Vec<OpeningBlock>,
+    /// Progress of the round.
+    phase: WriterPhase,
+    /// Call of a server tool whose block is open.
+    open: Option<ServerCall>,
+    /// Calls of the round without a result.
+    calls: Vec<ServerCall>,
+    /// True if the client has to run a call of the round.
+    has_client_call: bool,
+    sums: Sums,
+}
+
+/// Sums of all rounds of an answer.
+#[derive(Debug, Default)]
+struct Sums {
+    counts: Counts,
+    /// Token counts of each round; `None` if the client does not want them.
+    rounds: Option<Vec<Counts>>,
+    searches: u64,
+    /// Counts of what was cleared from the history of the newest round.
+    cleared: Option<Cleared>,
+}
+
+impl ToolGate {
+    /// Creates the gate around the client's writer. `record` writes messages. `counts_rounds`: true
+    /// if the client gets the token counts of each round.
+    pub(crate) fn new(
+        client: Box<dyn AnswerWriter>,
+        record: Box<dyn AnswerWriter>,
+        opening: Vec<OpeningBlock>,
+        counts_rounds: bool,
+    ) -> Self {
+        Self {
+            client,
+            record,
+            opening,
+            phase: WriterPhase::Start,
+            open: None,
+            calls: Vec::new(),
+            has_client_call: false,
+            sums: Sums { rounds: counts_rounds.then(Vec::new), ..Sums::default() },
+        }
+    }
+
+    /// Writes an event for the client, and into the record.
+    fn pass(&mut self, event: Event<'_>, out: &mut Vec<u8>) {
+        self.client.write(event, out);
+        self.record.write(event, &mut Vec::new());
+    }
+
+    fn start(&mut self, event: Event<'_>, out: &mut Vec<u8>) {
+        self.phase = WriterPhase::Open;
+        if self.client.phase() != WriterPhase::Start {
+            return;
+        }
+        self.client.write(event, out);
+        for block in &self.opening {
+            block.write(|event| self.client.write(event, out));
+        }
+    }
+
+    fn begin_call(&mut self, start: &CallStart<'_>) {
+        match start.kind {
+            CallKind::Client { .. } => self.has_client_call = true,
+            CallKind::Server | CallKind::Mcp { .. } => {
+                let (id, name) = (start.id.to_owned(), start.name.to_owned());
+                self.open = Some(ServerCall { id, name, input: String::new() });
+            }
+        }
+    }
+
+    fn take_result(&mut self, result: &ServerResult<'_>) {
+        self.calls.retain(|call| call.id != result.id);
+        self.sums.searches = self.sums.searches.saturating_add(u64::from(result.is_counted));
+    }
+
+    /// Holds back the end of the message if the round ended with calls of server tools alone.
+    fn stop(&mut self, stop: &Stop<'_>, out: &mut Vec<u8>) {
+        self.phase = WriterPhase::Ended;
+        self.sums.add(&stop.counts);
+        let goes_on = stop.reason == StopReason::ToolUse && !self.has_client_call;
+        self.sums.cleared = stop.cleared.or(self.sums.cleared);
+        if goes_on && !self.calls.is_empty() {
+            return;
+        }
+        self.calls.clear();
+        let opening = self.opening.iter().map(OpeningBlock::searches);
+        let own = opening.fold(self.sums.searches, u64::saturating_add);
+        let searches = own.saturating_add(stop.searches.unwrap_or_default());
+        let rounds = self.sums.rounds.as_deref().filter(|rounds| rounds.len() > 1);
+        self.client.write(
+            Event::Stopped(&Stop {
+                counts: self.sums.counts,
+                searches: Some(searches),
+                iterations: rounds.unwrap_or_default(),
+                cleared: self.sums.cleared,
+                ..*stop
+            }),
+            out,
+        );
+    }
+}
+
+impl Sums {
+    fn add(&mut self, round: &Counts) {
+        // A message that Creole ends itself has no round of its own.
+        if *round == Counts::default() {
+            return;
+        }
+        self.counts = self.counts.plus(round);
+        if let Some(rounds) = &mut self.rounds {
+            rounds.push(*round);
+        }
+    }
+}
+
+impl AnswerWriter for ToolGate {
+    #[inline]
+    fn write(&mut self, event: Event<'_>, out: &mut Vec<u8>) {
+        match event {
+            Event::Started { .. } => return self.start(event, out),
+            Event::Stopped(stop) => return self.stop(stop, out),
+            Event::CallBegins(start) => self.begin_call(&start),
+            Event::ServerResult(result) => self.take_result(&result),
+            Event::Input(text) => {
+                if let Some(call) = &mut self.open {
+                    let room = INPUT_BYTES_MAX.saturating_sub(call.input.len());
+                    // A cut input is no JSON, and so is answered as an invalid one.
+                    call.input.push_str(words::beginning(text, room));
+                }
+            }
+            Event::BlockEnds => self.calls.extend(self.open.take()),
+            _ => {}
+        }
+        self.pass(event, out);
+    }
+
+    fn ping(&self, out: &mut Vec<u8>) {
+        self.client.ping(out);
+    }
+
+    fn phase(&self) -> WriterPhase {
+        self.phase
+    }
+
+    fn relayed(&mut self, phase: WriterPhase) {
+        self.phase = phase;
+        self.client.relayed(phase);
+    }
+
+    fn begin_round(&mut self) {
+        self.phase = WriterPhase::Start;
+        self.has_client_call = false;
+        self.client.begin_round();
+        self.record.begin_round();
+    }
+
+    fn take_back(&mut self) {
+        self.phase = WriterPhase::Start;
+        self.has_client_call = false;
+        self.open = None;
+        self.calls.clear();
+        self.client.take_back();
+        self.record.take_back();
+    }
+
+    fn take_calls(&mut self) -> Vec<ServerCall> {
+        std::mem::take(&mut self.calls)
+    }
+
+    fn take_blocks(&mut self) -> Vec<u8> {
+        self.record.take_blocks()
+    }
+
+    fn held_bytes(&self) -> usize {
+        let calls = self.calls.iter().chain(&self.open).map(ServerCall::held_bytes);
+        let opening = self.opening.iter().map(OpeningBlock::held_bytes);
+        let written = self.client.held_bytes().saturating_add(self.record.held_bytes());
+        calls.chain(opening).fold(written, usize::saturating_add)
+    }
+}

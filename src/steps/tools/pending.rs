@@ -1,0 +1,168 @@
+//! Searches before the first round: calls that the history left without a result, and the search
+//! that Claude Code's `WebSearch` asks for.
+//!
+//! | request | what is searched |
+//! |---|---|
+//! | ends with an answer that has calls of server tools without results (`pause_turn`) | these calls |
+//! | the same, and then only results of the client's tools (a mixed turn) | these calls |
+//! | one text that begins like Claude Code's, and no tool but `web_search` | the rest of the text |
+//!
+//! The answer begins with the results, and the upstream's request has them as its last message.
+
+use std::sync::Arc;
+
+use super::OpeningBlock;
+use super::body::NextRequest;
+use super::calls::SearchCalls;
+use crate::config::{Protocol, Settings, SideQuery};
+use crate::error::Error;
+use crate::json;
+use crate::model::event::ServerCall;
+use crate::model::{Block, Message, Request, Role};
+use crate::observe::report::Report;
+use crate::observe::warning::Warnings;
+use crate::protocols;
+use crate::steps::{Came, Change, Opening, Question, ReadLimits, See, Step, blocks};
+use crate::text::names::NameSet;
+use crate::tools::searches_of;
+
+/// Beginning of the text with which Claude Code asks for a web search.
+const CLAUDE_CODE_ASKS: &str = "Perform a web search for the query: ";
+
+/// Searches before the first round of an answer.
+struct Pending {
+    calls: SearchCalls,
+    /// Call that Creole makes in the model's place.
+    own: Option<ServerCall>,
+}
+
+/// Collects the searches that are due before the first round.
+pub(crate) fn begin(see: &See<'_>, _: &mut Report) -> Option<Box<dyn Step>> {
+    let settings = &see.config.settings.server_tools;
+    if !settings.searches() || !see.can.ask_services {
+        return None;
+    }
+    let body = see.text()?;
+    if !blocks::may_have(body, "\"server_tool_use\"") && !body.contains(CLAUDE_CODE_ASKS) {
+        return None;
+    }
+    // An upstream that speaks Messages gets the request as it came.
+    let (upstream, _) = see.route(body)?;
+    if upstream.protocol == Protocol::Anthropic {
+        return None;
+    }
+    let request = Request::read(body, &mut Warnings::new(false)).ok()?;
+    // A definition that cannot be read is refused when the request is translated.
+    let tool = searches_of(&request, body)?.ok()?;
+    let mut calls = SearchCalls::new(Arc::new(tool), settings);
+    let own = match settings.web_search.side_query {
+        SideQuery::Search => query_of(&request).map(|query| own_call(&query, see)),
+        SideQuery::Model => None,
+    };
+    let pending = match &own {
+        Some(call) => vec![call.clone()],
+        None => pending_calls(&request.messages),
+    };
+    if pending.is_empty() {
+        return None;
+    }
+    pending.into_iter().for_each(|call| calls.add(call));
+    Some(Box::new(Pending { calls, own }))
+}
+
+/// Returns the query of a request in which Claude Code asks for one search.
+fn query_of(request: &Request<'_>) -> Option<String> {
+    let ([message], [_]) = (request.messages.as_slice(), request.tools.as_slice()) else {
+        return None;
+    };
+    let [Block::Text(text)] = message.content.as_slice() else { return None };
+    let text = text.text.decode();
+    let query = text.strip_prefix(CLAUDE_CODE_ASKS).filter(|_| message.role == Role::User)?;
+    Some(query.trim().to_owned())
+}
+
+fn own_call(query: &str, see: &See<'_>) -> ServerCall {
+    let input = json::written(|json| {
+        json.begin_object().key("query").text(query).end_object();
+    });
+    ServerCall { id: see.ids.search(0), name: "web_search".to_owned(), input }
+}
+
+/// Returns the calls of server tools without a result, if the newest answer has some and the
+/// client's next turn does not go past them.
+fn pending_calls(messages: &[Message<'_>]) -> Vec<ServerCall> {
+    let Some(at) = messages.iter().rposition(|message| message.role == Role::Assistant) else {
+        return Vec::new();
+    };
+    let later = messages.get(at.saturating_add(1)..).unwrap_or_default();
+    let is_result = |block: &Block<'_>| matches!(block, Block::ToolResult(_));
+    let goes_past = |message: &Message<'_>| {
+        message.role != Role::User || !message.content.iter().all(is_result)
+    };
+    if later.len() > 1 || later.iter().any(goes_past) {
+        return Vec::new();
+    }
+    let mut answered = NameSet::default();
+    for block in messages.iter().flat_map(|message| &message.content) {
+        if let Block::ServerToolResult(result) = block {
+            answered.add(result.id.decode());
+        }
+    }
+    let blocks = messages.get(at).map(|message| message.content.as_slice()).unwrap_or_default();
+    let pending = blocks.iter().filter_map(|block| match block {
+        Block::ServerToolUse(call)
+            if call.name == "web_search"
+                && !call.is_mcp
+                && !answered.contains(&call.id.decode()) =>
+        {
+            Some(ServerCall {
+                id: call.id.decode().into_owned(),
+                name: call.name.decode().into_owned(),
+                input: call.input.text().to_owned(),
+            })
+        }
+        _ => None,
+    });
+    pending.collect()
+}
+
+impl Step for Pending {
+    fn timeout_ms(&self, settings: &Settings) -> u64 {
+        self.calls.timeout_ms(settings)
+    }
+
+    fn questions_left(&self) -> usize {
+        self.calls.questions_left()
+    }
+
+    fn ask<'s>(&self, see: &See<'s>, ahead: usize) -> Option<Question<'s>> {
+        self.calls.ask(see, ahead)
+    }
+
+    fn limits(&self, status: u16, settings: &Settings) -> ReadLimits {
+        self.calls.limits(status, settings)
+    }
+
+    fn take(&mut self, came: Came, report: &mut Report) {
+        self.calls.take(came, report);
+    }
+
+    fn done(self: Box<Self>, see: &See<'_>, report: &mut Report) -> Result<Change, Error> {
+        let Self { mut calls, own } = *self;
+        // A forced search was run, and must not be forced again.
+        let tool_choice = own.is_some().then_some(r#"{"type":"auto"}"#);
+        let own = own.map(OpeningBlock::Call).into_iter();
+        let blocks: Vec<OpeningBlock> = own.chain(calls.opening()).collect();
+        calls.end_opening(see, report);
+        let mut writer = protocols::writer(false, see.ids);
+        blocks.iter().for_each(|block| block.write(|event| writer.write(event, &mut Vec::new())));
+        let written = writer.take_blocks();
+        let next = NextRequest { blocks: &written, tool_choice, ..NextRequest::default() };
+        let body = next.written(see.text().unwrap_or_default());
+        Ok(Change::Opening(Opening { body, blocks, step: Box::new(calls) }))
+    }
+
+    fn held_bytes(&self) -> usize {
+        self.calls.held_bytes()
+    }
+}

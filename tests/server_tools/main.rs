@@ -1,0 +1,20 @@
+//! Server tools that Creole runs: the loop of rounds, its limits, and what clients and upstreams
+//! see of it.
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::string_slice,
+    clippy::unwrap_used
+)]
+
+mod history;
+mod limits;
+mod rounds;
+mod session;
+#[path = "../support/mod.rs"]
+mod support;
+
+use serde_json::{Value, json};
+
+use session::{Search, Session, Turn, found, turn};

@@ -1,0 +1,338 @@
+//! A client's request with the tool `web_search`, a scripted upstream and a scripted search
+//! service.
+
+use std::sync::Arc;
+
+use creole::observe::report::Report;
+use creole::{Call, CallId, Config, End, Exchange, HostCan, Pings, To};
+use serde_json::{Value, json};
+
+use crate::support::drive::{self, NOW, SEED};
+use crate::support::grammar::{self, Rules};
+
+/// Configuration with a SearXNG at `http://search`; `more` are further keys of `server_tools`.
+pub(crate) fn config(more: &str) -> Arc<Config> {
+    drive::config(&format!(
+        r#"{{"upstreams": {{"main": {{"key": "none"}}}}, "server_tools": {{
+            "web_search": {{"kind": "searxng", "url": "http://search"}}{more}}}}}"#
+    ))
+}
+
+/// Answer of the scripted upstream.
+#[derive(Clone, Debug)]
+pub(crate) enum Turn {
+    /// A message and a finish reason, with the tokens of the prompt and of the answer.
+    Says(Value, &'static str, (u64, u64)),
+    /// A status and a body.
+    Fails(u16, &'static str),
+}
+
+/// Answer of the scripted search service.
+#[derive(Clone, Debug)]
+pub(crate) enum Search {
+    Gives(u16, String),
+    /// No connection.
+    Fails,
+}
+
+/// An answer with a text and calls of `web_search`, or of another tool, each with its input.
+pub(crate) fn turn(text: &str, calls: &[(&str, &str)]) -> Turn {
+    let call = |(at, (name, input)): (usize, &(&str, &str))| {
+        json!({"index": at, "id": format!("call_{name}{at}{}", input.len()), "type": "function",
+            "function": {"name": name, "arguments": input}})
+    };
+    let mut message = json!({"role": "assistant", "content": text});
+    if !calls.is_empty() {
+        message["tool_calls"] = calls.iter().enumerate().map(call).collect();
+    }
+    let reason = if calls.is_empty() { "stop" } else { "tool_calls" };
+    Turn::Says(message, reason, (10, 5))
+}
+
+/// Results of the search service.
+pub(crate) fn found(pages: &[(&str, &str, &str)]) -> Search {
+    let page = |(url, title, text): &(&str, &str, &str)| json!({"url": url, "title": title, "content": text});
+    let results: Vec<Value> = pages.iter().map(page).collect();
+    Search::Gives(200, json!({"results": results, "unresponsive_engines": []}).to_string())
+}
+
+/// Exchange with everything that is sent and received.
+pub(crate) struct Session {
+    pub(crate) config: Arc<Config>,
+    pub(crate) body: Value,
+    pub(crate) headers: Vec<(&'static str, &'static str)>,
+    pub(crate) turns: Vec<Turn>,
+    pub(crate) searches: Vec<Search>,
+    /// Largest piece of an answer of the upstream, in bytes; 0: the whole at once.
+    pub(crate) piece: usize,
+    /// Answers the newest open search first.
+    pub(crate) newest_first: bool,
+}
+
+/// Result of a session.
+pub(crate) struct Outcome {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) bytes: Vec<u8>,
+    /// The client's message, folded from the events of a stream.
+    pub(crate) message: Value,
+    /// Requests to the upstream.
+    pub(crate) asked: Vec<Value>,
+    /// URLs of the requests to the search service.
+    pub(crate) searched: Vec<String>,
+    pub(crate) report: Report,
+}
+
+impl Session {
+    pub(crate) fn new(turns: &[Turn], searches: &[Search]) -> Self {
+        Self {
+            config: config(""),
+            body: json!({"model": "m", "max_tokens": 1000,
+                "tools": [{"type": "web_search_20250305", "name": "web_search"}],
+                "messages": [{"role": "user", "content": "Q"}]}),
+            headers: vec![("x-api-key", "k")],
+            turns: turns.to_vec(),
+            searches: searches.to_vec(),
+            piece: 0,
+            newest_first: false,
+        }
+    }
+
+    pub(crate) fn with(mut self, key: &str, value: Value) -> Self {
+        self.body[key] = value;
+        self
+    }
+
+    /// Runs the session with a stream and with a whole answer, and returns the whole answer. Both
+    /// must be the same message, and the stream must keep the grammar.
+    pub(crate) fn run(&self) -> Outcome {
+        let whole = self.once(false);
+        let stream = self.once(true);
+        assert_eq!(whole.status, stream.status, "{:?}", String::from_utf8_lossy(&stream.bytes));
+        if whole.status == 200 {
+            grammar::check_message(&whole.message).unwrap();
+            let same = crate::support::fold::comparable;
+            assert_eq!(same(&whole.message), same(&stream.message));
+        }
+        assert_eq!(without_stream(&whole.asked), without_stream(&stream.asked));
+        assert_eq!(whole.searched, stream.searched);
+        whole
+    }
+
+    pub(crate) fn once(&self, stream: bool) -> Outcome {
+        self.ended(stream).outcome(stream)
+    }
+
+    /// The bytes of a stream that ends with an error.
+    pub(crate) fn stream_of_failure(&self) -> Vec<u8> {
+        self.ended(true).bytes
+    }
+
+    fn ended(&self, stream: bool) -> Run<'_> {
+        let can = HostCan {
+            ping: Pings::Sent,
+            ask_again: true,
+            call_services: true,
+            calls_at_once: 4,
+            ..HostCan::default()
+        };
+        let mut exchange = Exchange::new(Arc::clone(&self.config), SEED, can);
+        exchange.handle_request_head("POST", "/v1/messages", &drive::headers(&self.headers));
+        let mut body = self.body.clone();
+        body["stream"] = stream.into();
+        exchange.handle_request_body(body.to_string().into_bytes(), NOW);
+        let mut run = Run {
+            session: self,
+            exchange,
+            open: Vec::new(),
+            asked: Vec::new(),
+            searched: Vec::new(),
+            turns: 0,
+            answers: 0,
+            head: None,
+            bytes: Vec::new(),
+        };
+        run.finish();
+        run
+    }
+}
+
+fn without_stream(asked: &[Value]) -> Vec<Value> {
+    let mut asked = asked.to_vec();
+    for sent in &mut asked {
+        let sent = sent.as_object_mut().unwrap();
+        sent.remove("stream");
+        sent.remove("stream_options");
+    }
+    asked
+}
+
+/// Running session.
+struct Run<'s> {
+    session: &'s Session,
+    exchange: Exchange,
+    /// Open searches, each with the place of its answer.
+    open: Vec<(CallId, usize)>,
+    asked: Vec<Value>,
+    searched: Vec<String>,
+    turns: usize,
+    answers: usize,
+    head: Option<creole::Head>,
+    bytes: Vec<u8>,
+}
+
+impl Run<'_> {
+    fn finish(&mut self) {
+        while !self.exchange.is_ended() {
+            let mut upstream = None;
+            while let Some(call) = self.exchange.poll_call(NOW) {
+                match &call.to {
+                    To::Service(service) => {
+                        assert_eq!(service.name, "web_search");
+                        self.searched.push(service.url.clone());
+                        self.open.push((call.id, self.answers));
+                        self.answers += 1;
+                    }
+                    _ => upstream = Some(call),
+                }
+            }
+            while let Some((id, _)) = self.exchange.poll_cancel() {
+                self.open.retain(|(open, _)| *open != id);
+            }
+            self.take();
+            if let Some(call) = upstream {
+                self.answer(&call);
+            } else if !self.open.is_empty() {
+                let at = if self.session.newest_first { self.open.len() - 1 } else { 0 };
+                let (id, at) = self.open.remove(at);
+                self.give(id, at);
+            } else {
+                assert!(self.exchange.is_ended(), "nothing is open, and nothing is due");
+            }
+            self.take();
+        }
+        self.take();
+    }
+
+    /// Answers the call of the upstream.
+    fn answer(&mut self, call: &Call) {
+        let sent: Value = serde_json::from_slice(&call.body).unwrap();
+        crate::support::chat::check(&sent, crate::support::chat::Rules::default()).unwrap();
+        let stream = sent["stream"] == true;
+        self.asked.push(sent);
+        let turn =
+            self.session.turns.get(self.turns).unwrap_or_else(|| panic!("one turn too many"));
+        self.turns += 1;
+        match turn {
+            Turn::Fails(status, body) => self.send(call.id, *status, body.as_bytes()),
+            Turn::Says(message, reason, (prompt, completion)) => {
+                let usage = json!({"prompt_tokens": prompt, "completion_tokens": completion,
+                    "total_tokens": prompt + completion});
+                let body = match stream {
+                    false => json!({"id": "c", "model": "m", "usage": usage,
+                        "choices": [{"index": 0, "message": message, "finish_reason": reason}]})
+                    .to_string(),
+                    true => events(message, reason, &usage),
+                };
+                self.send(call.id, 200, body.as_bytes());
+            }
+        }
+    }
+
+    /// Answers a search.
+    fn give(&mut self, id: CallId, at: usize) {
+        match self.session.searches.get(at).unwrap_or_else(|| panic!("one search too many")) {
+            Search::Gives(status, body) => self.send(id, *status, body.as_bytes()),
+            Search::Fails => {
+                let reason = creole::Failure::Unreachable(creole::Unreachable::Refused);
+                self.exchange.handle_call_failure(id, reason, NOW);
+            }
+        }
+    }
+
+    fn send(&mut self, id: CallId, status: u16, body: &[u8]) {
+        self.exchange.handle_call_head(id, status, &[], NOW);
+        let size = if self.session.piece == 0 { body.len().max(1) } else { self.session.piece };
+        for piece in body.chunks(size) {
+            self.exchange.handle_call_body(id, piece, NOW);
+            self.take();
+        }
+        self.exchange.handle_call_end(id, End::Complete, NOW);
+    }
+
+    fn take(&mut self) {
+        if self.head.is_none() {
+            self.head = self.exchange.poll_head();
+        }
+        self.exchange.poll_body(&mut self.bytes);
+    }
+
+    fn outcome(self, stream: bool) -> Outcome {
+        let head = self.head.unwrap_or_else(|| panic!("the client gets no head"));
+        let message = if stream && head.status == 200 {
+            let events =
+                grammar::check_stream(&self.bytes, Rules::default()).unwrap_or_else(|why| {
+                    panic!("{why}\n{}", String::from_utf8_lossy(&self.bytes));
+                });
+            crate::support::fold::fold(&events).message
+        } else {
+            serde_json::from_slice(&self.bytes).unwrap()
+        };
+        Outcome {
+            status: head.status,
+            headers: head.headers,
+            bytes: self.bytes,
+            message,
+            asked: self.asked,
+            searched: self.searched,
+            report: self.exchange.report(),
+        }
+    }
+}
+
+/// The events of a Chat stream with a message, cut into few deltas.
+fn events(message: &Value, reason: &str, usage: &Value) -> String {
+    let mut deltas = vec![json!({"role": "assistant"})];
+    for key in ["reasoning_content", "content"] {
+        if let Some(text) = message[key].as_str().filter(|text| !text.is_empty()) {
+            let (first, rest) = text.split_at(text.len() / 2);
+            deltas.extend([json!({key: first}), json!({key: rest})]);
+        }
+    }
+    for call in message["tool_calls"].as_array().into_iter().flatten() {
+        let arguments = call["function"]["arguments"].as_str().unwrap();
+        let (first, rest) = arguments.split_at(arguments.len() / 2);
+        let mut begin = call.clone();
+        begin["function"]["arguments"] = first.into();
+        let index = &call["index"];
+        deltas.push(json!({"tool_calls": [begin]}));
+        deltas.push(json!({"tool_calls": [{"index": index, "function": {"arguments": rest}}]}));
+    }
+    let chunk = |delta: &Value, reason: Value| {
+        let choice = json!({"index": 0, "delta": delta, "finish_reason": reason});
+        format!("data: {}\n\n", json!({"id": "c", "model": "m", "choices": [choice]}))
+    };
+    let mut events: String = deltas.iter().map(|delta| chunk(delta, Value::Null)).collect();
+    events += &chunk(&json!({}), reason.into());
+    events += &format!("data: {}\n\n", json!({"id": "c", "choices": [], "usage": usage}));
+    events + "data: [DONE]\n\n"
+}
+
+impl Outcome {
+    /// The types of the blocks, one after another.
+    pub(crate) fn kinds(&self) -> Vec<&str> {
+        let blocks = self.message["content"].as_array().unwrap();
+        blocks.iter().map(|block| block["type"].as_str().unwrap()).collect()
+    }
+
+    /// The error codes of all results of searches; "" for a success.
+    pub(crate) fn codes(&self) -> Vec<&str> {
+        let blocks = self.message["content"].as_array().unwrap().iter();
+        let results = blocks.filter(|block| block["type"] == "web_search_tool_result");
+        results.map(|block| block["content"]["error_code"].as_str().unwrap_or_default()).collect()
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+}
