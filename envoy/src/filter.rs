@@ -123,6 +123,7 @@ impl Filter {
         let text = if text.trim().is_empty() { "{}" } else { text };
         let config = Config::from_json(text, secret).map_err(|error| error.to_string())?;
         config.check_client_keys()?;
+        config.check_no_services()?;
         if !config.settings.pause_headers && config.upstreams.len() != 1 {
             // The head leaves with a credential before the model is known.
             return Err(format!(

@@ -486,6 +486,10 @@ fn a_bad_configuration_is_refused_with_its_path() {
         (r#"{"upstreams": {"a\nb": {}}}"#, r#"upstreams."a\nb".cluster"#),
         (r#"{"pause_headers": false, "upstreams": {"a": {}, "b": {}}}"#, "pause_headers is false"),
         (r#"{"pause_headers": false, "deferred_flush": true}"#, "deferred_flush"),
+        (
+            r#"{"server_tools": {"web_search": {"kind": "searxng", "url": "http://search"}}}"#,
+            "server_tools: this host cannot call services; run creole serve or the Worker",
+        ),
     ] {
         let mut filter = Filter::default();
         filter.on_context_create(1, 0);

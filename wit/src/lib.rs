@@ -33,6 +33,7 @@ impl wit::GuestConfig for Config {
         };
         let config = creole::Config::from_json(&json, secret).map_err(|error| error.to_string())?;
         config.check_client_keys()?;
+        config.check_no_services()?;
         Ok(wit::Config::new(Self { config: Arc::new(config), refusals: Arc::default() }))
     }
 

@@ -112,6 +112,19 @@ fn the_report_says_what_the_upstream_said_of_our_key() {
 }
 
 #[test]
+fn a_configuration_with_a_service_is_refused() {
+    const SEARCH: &str =
+        r#"{"server_tools": {"web_search": {"kind": "searxng", "url": "http://search"}}}"#;
+    let component = component();
+    let mut store = Store::new(component.engine(), ());
+    let linker = Linker::new(component.engine());
+    let creole = Translator::instantiate(&mut store, &component, &linker).unwrap();
+    let parsed = creole.creole_translate_exchanges().config().call_parse(&mut store, SEARCH, &[]);
+    let reason = parsed.unwrap().unwrap_err();
+    assert!(reason.contains("server_tools: this host cannot call services"), "{reason}");
+}
+
+#[test]
 fn a_rust_program_translates_a_stream() {
     let pieces: [&[u8]; 3] = [
         b"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hel",

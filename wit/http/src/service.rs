@@ -28,7 +28,9 @@ const DISCARD_MS: u64 = 2000;
 pub(crate) fn handle(request: &IncomingRequest, out: ResponseOutparam) {
     let clock = Clock::start();
     let seed = (u128::from(random::get_random_u64()) << 64) | u128::from(random::get_random_u64());
-    let config = match Config::from_variables(|name| std::env::var(name).ok()) {
+    let read = Config::from_variables(|name| std::env::var(name).ok());
+    let checked = read.and_then(|config| config.check_no_services().map(|()| config));
+    let config = match checked {
         Ok(config) => Arc::new(config),
         Err(reason) => return misconfigured(&reason, seed, out),
     };

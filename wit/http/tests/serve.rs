@@ -115,6 +115,16 @@ fn a_component_with_keys_of_clients_serves_nobody_else() {
 }
 
 #[test]
+fn a_configuration_with_a_service_is_refused() {
+    let search = r#"{"server_tools": {"web_search": {"kind": "searxng", "url": "http://search"}}}"#;
+    let server = Server::start(&[("UPSTREAM_URL", "http://model/v1"), ("CREOLE_CONFIG", search)]);
+    let got = ask(&server, false, "Hi");
+    assert_eq!(got.status, 500, "{got:?}");
+    assert!(!got.body.contains("server_tools"), "{got:?}");
+    server.log_with("server_tools: this host cannot call services");
+}
+
+#[test]
 fn other_paths_below_v1_pass_untouched() {
     let demo = demo();
     let upstream = format!("{}/v1", demo.url());
