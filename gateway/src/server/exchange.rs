@@ -52,6 +52,7 @@ impl LiveExchange {
             ask_again: true,
             list_models: true,
             fetch: true,
+            call_services: true,
             calls_at_once: 4,
             read_documents: true,
             serve_others: false,

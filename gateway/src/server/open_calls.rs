@@ -1,5 +1,5 @@
-//! Open calls of one exchange: requests to upstreams and web servers with their answers, and
-//! documents that are read.
+//! Open calls of one exchange: requests to upstreams, web servers and services with their answers,
+//! and documents that are read.
 //!
 //! A call makes progress only when it is polled. So a client that reads slowly slows the answers,
 //! and dropping a call closes its connection.
@@ -85,7 +85,7 @@ impl OpenCalls {
         let answered = async move {
             let permits = match &call.to {
                 To::Web(fetch) => means.fetches.begin(owner, &fetch.url).await,
-                To::Upstream(_) | To::Document { .. } => None,
+                To::Upstream(_) | To::Service(_) | To::Document { .. } => None,
             };
             match means.caller.send(call).await {
                 Ok(response) => Waited::Answered(response, permits),

@@ -1,4 +1,4 @@
-//! Sender of an exchange's calls, to upstreams and to web servers.
+//! Sender of an exchange's calls, to upstreams, web servers and services.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::upstream::client::{self, UpstreamClient};
 use crate::upstream::connection::Connector;
 use crate::upstream::fetch::Fetcher;
 
-/// Sender of calls, to the upstreams of a configuration and to web servers.
+/// Sender of calls, to the upstreams and services of a configuration and to web servers.
 #[derive(Debug)]
 pub(crate) struct Caller {
     pub(crate) config: Arc<Config>,
@@ -37,6 +37,10 @@ impl Caller {
         let upstream = match &call.to {
             To::Upstream(name) => self.config.upstreams.get(name).ok_or(Failure::NoRoute)?,
             To::Web(fetch) => return self.web.send(fetch, call.headers).await,
+            To::Service(service) => {
+                let method = call.method();
+                return self.web.call(service, method, call.headers, call.body).await;
+            }
             To::Document { .. } => return Err(Failure::NoRoute),
         };
         let name = &upstream.name;

@@ -1,22 +1,24 @@
-//! Requests for URLs on the web that clients name, such as images. They never use connections or
-//! addresses that are meant for upstreams only.
+//! Requests for URLs on the web that clients name, such as images, and requests to services that
+//! the configuration names, such as a web search. They never use connections or addresses that are
+//! meant for upstreams only.
 
 use std::net::IpAddr;
 
 use bytes::Bytes;
-use creole::{Failure, Fetch, Header, Unreachable};
+use creole::{Failure, Fetch, Header, Service, Unreachable};
 use http_body_util::Full;
 use hyper::body::Incoming;
-use hyper::{Request, Response, Uri};
+use hyper::{Method, Request, Response, Uri};
 
 use crate::headers;
 use crate::upstream::client::{self, UpstreamClient};
 use crate::upstream::connection::Connector;
 
-/// Sender of requests for URLs on the web that clients name.
+/// Sender of requests for URLs on the web that clients name, and of requests to services.
 #[derive(Debug)]
 pub(crate) struct Fetcher {
-    /// Client for servers that the configuration names with their scheme, at any address.
+    /// Client for servers and services that the configuration names with their scheme, at any
+    /// address.
     named: UpstreamClient,
     /// Client that connects only to public addresses.
     public: UpstreamClient,
@@ -47,6 +49,30 @@ impl Fetcher {
             // The log gets only the reason, because the source of the client's error may contain
             // the URL.
             tracing::debug!("an image could not be fetched: {}", reason.words());
+            Failure::Unreachable(reason)
+        })
+    }
+
+    /// Sends a request to a service that the configuration names, at any address.
+    ///
+    /// # Errors
+    /// The service cannot be called, or does not answer.
+    pub(crate) async fn call(
+        &self,
+        service: &Service,
+        method: &str,
+        sent: Vec<Header>,
+        body: Vec<u8>,
+    ) -> Result<Response<Incoming>, Failure> {
+        let mut request = Request::new(Full::new(Bytes::from(body)));
+        *request.method_mut() =
+            Method::from_bytes(method.as_bytes()).map_err(|_| Failure::NoRoute)?;
+        *request.uri_mut() = service.url.parse().map_err(|_| Failure::NoRoute)?;
+        *request.headers_mut() = headers::map(sent);
+        self.named.send(request).await.map_err(|error| {
+            let reason = client::reason(&error);
+            // The URL contains words of the user, so the log gets only the name and the reason.
+            tracing::debug!("service {} could not be called: {}", service.name, reason.words());
             Failure::Unreachable(reason)
         })
     }

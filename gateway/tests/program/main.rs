@@ -30,6 +30,7 @@ mod refused;
 #[path = "../rig/mod.rs"]
 mod rig;
 mod routes;
+mod search;
 mod streams;
 mod tls;
 mod vision;
