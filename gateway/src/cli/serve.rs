@@ -43,6 +43,10 @@ pub(crate) struct Serve {
     /// 401
     #[arg(long, value_name = "NAME")]
     pub(crate) client_key_env: Vec<String>,
+    /// Address of a SearXNG that runs web searches for models: http://localhost:8888. Other search
+    /// services are in the configuration
+    #[arg(long, value_name = "URL")]
+    pub(crate) search: Option<String>,
     /// How long the upstream may take until its first word, in seconds; without it, 590 unless the
     /// configuration says otherwise
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
@@ -104,6 +108,9 @@ fn for_serving(
         let added =
             config.add_client_key_from(name, "--client-key-env", |name| std::env::var(name).ok());
         added.map_err(CommandFailed::Usage)?;
+    }
+    if let Some(url) = &options.search {
+        config.set_search(url, "--search").map_err(CommandFailed::Usage)?;
     }
     if let Some(seconds) = options.first_byte_timeout {
         config.settings.first_byte_timeout_ms = seconds.saturating_mul(1000);
