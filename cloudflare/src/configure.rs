@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 
 use creole::Config;
-use creole::config::Settings;
+use creole::config::{ServerTools, Settings};
 
 /// Name of the variable that may hold the configuration as a JSON object instead of a text.
 const DOCUMENT: &str = "CREOLE_CONFIG";
@@ -19,6 +19,10 @@ const WAITING_BYTES_MAX: usize = 8 << 20;
 const EVENT_BYTES_MAX: usize = 4 << 20;
 /// Maximum number of bytes that all requests of the isolate hold together.
 const BUFFERED_BYTES_MAX: usize = 16 << 20;
+
+/// Maximum number of calls of server tools for one answer, in place of the default for all hosts. A
+/// request of a Worker on the free plan may make 50 subrequests, with those to upstreams.
+const TOOL_CALLS_MAX: u32 = 30;
 
 /// Value of a variable, a secret or another binding.
 pub(crate) enum Variable {
@@ -59,6 +63,12 @@ fn lower(settings: &mut Settings) {
         (&mut settings.buffered_bytes_max, BUFFERED_BYTES_MAX),
     ] {
         *setting = (*setting).min(max);
+    }
+    // The default is lowered. Another number is the operator's choice, because paid plans allow
+    // more subrequests.
+    let tools = &mut settings.server_tools;
+    if tools.calls_max == ServerTools::default().calls_max {
+        tools.calls_max = TOOL_CALLS_MAX;
     }
 }
 

@@ -47,14 +47,19 @@ pub(crate) fn send(
     start(url, &init, signal)
 }
 
-/// Sends a request that fetches a resource from the web, such as an image. Cloudflare's cache is
-/// bypassed, so that nothing of one request is kept for the next. The core follows redirects.
+/// Sends a request that fetches a resource from the web, such as an image, or that asks a service,
+/// such as a web search. Cloudflare's cache is bypassed, so that nothing of one request is kept for
+/// the next. Redirects are not followed here: the core follows the redirects of resources, and a
+/// service's key must not get to a redirect's target.
 pub(crate) fn read(
+    method: &str,
     url: &str,
     headers: &Headers,
+    body: &JsValue,
     signal: &AbortSignal,
 ) -> Result<JsFuture<Response>, JsValue> {
-    let init = request_init("GET", headers, signal);
+    let init = request_init(method, headers, signal);
+    init.set_body(body);
     init.set_cache(RequestCache::NoStore);
     start(url, &init, signal)
 }

@@ -31,7 +31,7 @@ pub(crate) struct Live {
 }
 
 /// Number of calls reserved for models (an answer, retries, image descriptions, each perhaps asked
-/// twice, and a judge), so that image fetches cannot use them up.
+/// twice, and a judge), so that image fetches and calls of services cannot use them up.
 const CALLS_OF_MODELS: u32 = 14;
 
 impl Live {
@@ -43,6 +43,7 @@ impl Live {
             ask_again: true,
             list_models: true,
             fetch: true,
+            call_services: true,
             calls_at_once: 4,
             read_documents: false,
             serve_others: false,

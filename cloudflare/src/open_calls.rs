@@ -1,5 +1,5 @@
-//! Open calls of one exchange: requests to upstreams, and to web servers for images, with their
-//! answers.
+//! Open calls of one exchange: requests to upstreams, to web servers for images, and to services,
+//! with their answers.
 
 use std::future::Future as _;
 use std::pin::Pin;
@@ -76,19 +76,17 @@ impl OpenCalls {
     pub(crate) fn open(&mut self, config: &Config, call: Call) -> Result<(), Failure> {
         let headers = http::headers(&call.headers);
         let (aborting, signal) = Aborting::new();
+        let (method, body) = (call.method(), body_of(&call));
         let fetch = match &call.to {
             // A Worker sees no addresses: the platform keeps what it fetches out of private
             // networks.
-            To::Web(fetch) => http::read(&fetch.url, &headers, &signal),
+            To::Web(fetch) => http::read(method, &fetch.url, &headers, &body, &signal),
+            To::Service(service) => http::read(method, &service.url, &headers, &body, &signal),
             To::Document { .. } => return Err(Failure::NoRoute),
             To::Upstream(name) => {
                 let upstream = config.upstreams.get(name).ok_or(Failure::NoRoute)?;
                 let url = format!("{}{}", upstream.url, call.path);
-                let body = match call.body.as_slice() {
-                    [] => JsValue::NULL,
-                    body => Uint8Array::from(body).into(),
-                };
-                http::send(call.method(), &url, &headers, &body, &signal)
+                http::send(method, &url, &headers, &body, &signal)
             }
         };
         let progress = Progress::Sent(fetch.map_err(|_| Failure::NoRoute)?);
@@ -198,9 +196,18 @@ impl OpenCall {
         live::warn(config, || match &self.to {
             To::Upstream(name) => format!("upstream {name}: {}", http::describe(error)),
             // The error text is not the runtime's own, because that text could contain the URL.
+            To::Service(service) => format!("service {}: {}", service.name, reason.words()),
             _ => format!("an image could not be fetched: {}", reason.words()),
         });
         Failure::Unreachable(reason)
+    }
+}
+
+/// Returns the body of a call's request, as the runtime takes it.
+fn body_of(call: &Call) -> JsValue {
+    match call.body.as_slice() {
+        [] => JsValue::NULL,
+        body => Uint8Array::from(body).into(),
     }
 }
 

@@ -17,6 +17,22 @@ fn limits_are_lowered_to_what_an_isolate_bears() {
 }
 
 #[test]
+fn calls_of_server_tools_are_few_by_default() {
+    for (document, expected) in [
+        ("{}", TOOL_CALLS_MAX),
+        (r#"{"server_tools": {"calls_max": 7}}"#, 7),
+        (r#"{"server_tools": {"calls_max": 900}}"#, 900),
+    ] {
+        let made = read(|name| match name {
+            "CREOLE_CONFIG" => Some(Variable::Text(document.to_owned())),
+            "UPSTREAM_URL" => Some(Variable::Text("https://a".to_owned())),
+            _ => None,
+        });
+        assert_eq!(made.unwrap().settings.server_tools.calls_max, expected, "{document}");
+    }
+}
+
+#[test]
 fn a_binding_that_is_no_text_is_no_key() {
     let error = |key: &'static str| {
         let document = format!(r#"{{"upstreams":{{"a":{{"key":{{"secret":"{key}"}}}}}}}}"#);
