@@ -184,8 +184,8 @@ impl Pump<'_> {
         if call.state() == CallState::LeftOut {
             return over;
         }
-        // A call of a tool that Creole runs is sent whole, because the next round repeats its input,
-        // which must be JSON.
+        // A call of a tool that Creole runs is sent whole, because the next round repeats its
+        // input, which must be JSON.
         let is_buffered = self.is_buffered || is_own();
         if !is_buffered {
             // At the end of the answer, a tool call may still be left out, so its block is not

@@ -105,18 +105,17 @@ impl Content {
     /// # Errors
     /// The upstream reported a failure before any content.
     fn reason(&self, to: &ReaderOutput<'_>) -> Result<StopReason, Error> {
-        let assembly = self.assembly();
-        if assembly.calls().left_out().own && !assembly.has_said() {
-            // The client can go on with the conversation where the last round ended.
-            return Ok(StopReason::PauseTurn);
-        }
-        stop_reason::of(EndFacts {
+        let reason = stop_reason::of(EndFacts {
             finish_reason: self.summary().finish_reason(),
             refused: !self.text().refusal().trim().is_empty(),
             has_tool_use: to.report.tool_calls > 0 || to.report.server_calls > 0,
             has_block: self.assembly().has_block(),
             at_stop_sequence: self.sequence(to.context).is_some(),
-        })
+        })?;
+        let assembly = self.assembly();
+        let is_pause = assembly.calls().left_out().own && !assembly.has_said();
+        // The client can go on with the conversation where the last round ended.
+        Ok(if is_pause && reason == StopReason::EndTurn { StopReason::PauseTurn } else { reason })
     }
 
     /// Sends the end of the message: `stop_reason`, token counts and warnings.

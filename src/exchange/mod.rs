@@ -286,11 +286,19 @@ impl Exchange {
         }
     }
 
-    /// Drops the client's body to free memory, unless a further round of the answer may need the
-    /// body. No upstream is called again afterwards.
+    /// Drops the client's body to free memory. No upstream is called again afterwards, and an
+    /// answer that would have another round ends with `pause_turn`.
     pub fn forget_request_body(&mut self) {
-        if !self.state.is_due() && !self.steps.is_before() && !self.steps.goes_on() {
+        let is_needed = self.steps.is_before() || self.steps.is_between();
+        if !self.state.is_due() && !is_needed {
             self.client.body = Vec::new();
+        }
+    }
+
+    /// Drops the client's body, unless another round of the answer may need the body.
+    fn drop_request_body(&mut self) {
+        if !self.steps.goes_on() {
+            self.forget_request_body();
         }
     }
 

@@ -123,7 +123,7 @@ impl Exchange {
             && *body == Body::Comments
         {
             *body = Body::Events;
-            self.forget_request_body();
+            self.drop_request_body();
         }
     }
 

@@ -35,7 +35,7 @@ impl Exchange {
             self.watchdog.ending(Ending::Sure, now);
         }
         if !self.may_call_again() {
-            self.forget_request_body();
+            self.drop_request_body();
         }
     }
 

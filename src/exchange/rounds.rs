@@ -11,7 +11,7 @@ use crate::json;
 use crate::model::event::{Event, Stop};
 use crate::model::request_context::RequestContext;
 use crate::protocols::{self, Translated};
-use crate::steps::{Change, EndedRound};
+use crate::steps::{Change, EndedRound, Limit};
 use crate::text::words;
 
 impl Exchange {
@@ -38,10 +38,16 @@ impl Exchange {
             return false;
         };
         let output_tokens = self.answer().map_or(0, |answer| answer.report().output_tokens);
+        let since_ms = now.saturating_sub(self.report.requested_at);
         self.report = self.report();
         self.earlier = Some(Box::new(self.report.answer.clone()));
         self.writer = self.state.take_round().and_then(Round::into_writer);
-        step.take_round(EndedRound { calls, output_tokens });
+        if self.client.body.is_empty() {
+            // The host needed the memory. The client's next request brings the calls again.
+            self.stop(StopReason::PauseTurn, now);
+            return true;
+        }
+        step.take_round(EndedRound { calls, output_tokens, since_ms });
         self.steps.current = Some(self.run(step, When::Between, now));
         self.tell_results(now);
         self.state.make_ask_due();
@@ -77,7 +83,7 @@ impl Exchange {
             Ok(Some(Change::Round(next))) => {
                 self.steps.between = Some(next.step);
                 self.client.body = next.body;
-                self.next_round(next.is_last, now)
+                self.next_round(next.limit, now)
             }
             Ok(Some(Change::Stop(reason))) => {
                 self.stop(reason, now);
@@ -96,21 +102,25 @@ impl Exchange {
     }
 
     /// Returns the upstream call of the next round.
-    fn next_round(&mut self, is_last: bool, now: Millis) -> Option<Call> {
+    fn next_round(&mut self, limit: Option<Limit>, now: Millis) -> Option<Call> {
         let body = std::mem::take(&mut self.client.body);
         let mut warnings = self.steps.warnings(self.config.settings.strict);
         let text = words::utf8(&body).unwrap_or_default();
-        let left_out = [&*self.remembered, &*self.refused].concat();
         let (config, headers) = (&self.config, &self.client.headers);
         let translated =
-            protocols::request_without(&left_out, text, config, headers, &mut warnings);
-        self.client.body = body;
+            protocols::request_without(&self.refused, text, config, headers, &mut warnings);
         let called = translated.and_then(|translated| {
             self.report.warnings.merge_new(&warnings);
             match translated {
-                Translated::Send { upstream, body, mut context } => {
-                    context.withholds_own_tools = is_last;
-                    self.call(RoundRequest { upstream, body, context }, None, now).map(Some)
+                Translated::Send { upstream, body, context } => {
+                    let request = RoundRequest { upstream, body, context };
+                    let mut request = self.without_remembered(text, request, now);
+                    match limit {
+                        Some(Limit::Rounds) => request.context.withholds_own_tools = true,
+                        Some(Limit::Repeats) => request.context.withhold_own_tools(),
+                        None => {}
+                    }
+                    self.call(request, None, now).map(Some)
                 }
                 Translated::Answer { text, stop_reason, .. } => {
                     self.say(&text);
@@ -119,6 +129,9 @@ impl Exchange {
                 }
             }
         });
+        if !self.is_ended() {
+            self.client.body = body;
+        }
         called.unwrap_or_else(|error| {
             self.settle(Err(error), self.output.body.len(), now);
             None

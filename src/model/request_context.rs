@@ -151,6 +151,18 @@ pub enum Display {
 }
 
 impl RequestContext {
+    /// Withholds the tools that Creole runs from a model that repeats its calls.
+    pub(crate) fn withhold_own_tools(&mut self) {
+        let own = self.tools.iter().filter(|tool| tool.runs_here);
+        let own: Vec<String> = own.map(|tool| tool.outgoing.clone()).collect();
+        match &mut self.withheld {
+            // Creole itself forbids all calls if there are no other tools.
+            Withheld::Nothing | Withheld::Forbidden => self.withheld = Withheld::These(own),
+            Withheld::These(names) => names.extend(own),
+            Withheld::Unsent | Withheld::All => {}
+        }
+    }
+
     /// Requests a whole answer instead of a stream, such as for a token count.
     pub(crate) fn ask_for_whole(&mut self) {
         (self.stream, self.upstream_stream) = (false, false);

@@ -213,8 +213,7 @@ impl DecideTarget<'_> {
         let takes_images = profile.image_parts != ImageParts::None;
         let attached = attached::refusable(request, takes_images, profile.file_parts);
         let thought_at = self.takes_items().then(|| first_item(&request.messages)).flatten();
-        let runs = runs_here(config, request);
-        let guards = config.guards(upstream);
+        let (guards, runs) = (config.guards(upstream), runs_here(config, request));
         let marks = Marks::new(config, upstream, model);
         let mut history = self.read_history(request, (guards.pairing, runs), &marks, warnings)?;
         let refusable = refusable(Refusable { thought_at, ..attached }, request, &history, profile);

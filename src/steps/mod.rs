@@ -125,6 +125,8 @@ pub(crate) struct EndedRound {
     pub(crate) calls: Vec<ServerCall>,
     /// Number of output tokens of the round.
     pub(crate) output_tokens: u64,
+    /// Time since the client's request was complete, in milliseconds.
+    pub(crate) since_ms: u64,
 }
 
 /// Maximum number of bytes to read of a model's answer to a question of Creole. The answer has few
@@ -309,8 +311,17 @@ pub(crate) struct NextRound {
     pub(crate) body: Vec<u8>,
     /// Step that runs again after the round.
     pub(crate) step: Box<dyn Between>,
-    /// True if the model must do without the tools that Creole runs.
-    pub(crate) is_last: bool,
+    /// Limit because of which the model must do without the tools that Creole runs, if any.
+    pub(crate) limit: Option<Limit>,
+}
+
+/// Limit of the rounds of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Limit {
+    /// Limit: no further round may follow. The client can go on with the conversation.
+    Rounds,
+    /// Limit: the model repeats its calls, and gets nowhere.
+    Repeats,
 }
 
 /// Beginning of an answer that a step has made.

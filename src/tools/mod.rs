@@ -278,7 +278,8 @@ impl<'a> ToolSet<'a> {
     /// Returns the web search tool, if Creole runs the tool.
     #[must_use]
     pub(crate) fn search(&self) -> Option<Arc<SearchTool>> {
-        self.functions.iter().find_map(|function| function.search.clone())
+        let mut all = self.functions.iter().chain(&self.deferred);
+        all.find_map(|function| function.search.clone())
     }
 
     /// Returns true if the upstream may call tools of MCP servers by itself.
@@ -375,6 +376,13 @@ fn by_name<'a>(functions: &[Function<'a>]) -> Names<'a, usize> {
 fn gives_answer(name: &str) -> bool {
     matches!(name, "format_final_json_response" | "final_result" | "StructuredOutput")
         || name.starts_with("final_result_")
+}
+
+/// Returns true if `tool_type` is that of a tool which the real API runs, or of an MCP toolset.
+#[must_use]
+pub(crate) fn is_of_server(tool_type: &str) -> bool {
+    use typed::ToolKind;
+    matches!(ToolKind::of(tool_type, false), Some((ToolKind::Server(_) | ToolKind::Mcp, _)))
 }
 
 /// Returns true if `tool_type` is that of a predefined tool that the client runs; the API defines

@@ -222,3 +222,32 @@ fn thinking_has_a_budget_of_what_is_left() {
         .run();
     assert_eq!((got.status, got.asked.len()), (200, 2));
 }
+
+#[test]
+fn an_answer_whose_body_was_dropped_ends_as_a_pause_that_can_be_gone_on_with() {
+    let session = Session { forgets: true, ..Session::new(&[search("alpha")], &[]) };
+    let got = session.run();
+    assert_eq!((got.kinds(), got.searched.len()), (vec!["server_tool_use"], 0));
+    assert_eq!(got.message["stop_reason"], "pause_turn");
+    assert_eq!(got.message["usage"]["output_tokens"], 5);
+}
+
+#[test]
+fn a_model_that_repeats_itself_to_the_end_is_stopped_with_a_text() {
+    let turns = [search("alpha"), search("alpha"), search("alpha"), search("alpha")];
+    let got = Session::new(&turns, &[found(&[A])]).run();
+    assert_eq!(got.message["stop_reason"], "end_turn");
+    let last = got.message["content"].as_array().unwrap().last().unwrap();
+    assert!(last["text"].as_str().unwrap().contains("withheld"), "{last}");
+}
+
+#[test]
+fn tools_that_nobody_runs_do_not_keep_a_model_from_answering() {
+    let mut turns: Vec<Turn> = (0..9).map(|at| search(&format!("query {at}"))).collect();
+    turns.push(turn("That is all.", &[]));
+    let searches: Vec<Search> = (0..9).map(|_| found(&[A])).collect();
+    let tools = json!([{"type": "web_search_20250305", "name": "web_search"},
+        {"type": "web_fetch_20250910", "name": "web_fetch"}]);
+    let got = Session::new(&turns, &searches).with("tools", tools).run();
+    assert_eq!(got.asked[9]["tool_choice"], "none");
+}

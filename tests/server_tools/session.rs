@@ -67,6 +67,8 @@ pub(crate) struct Session {
     pub(crate) piece: usize,
     /// Answers the newest open search first.
     pub(crate) newest_first: bool,
+    /// Drops the client's body once an answer has begun, as a host without memory does.
+    pub(crate) forgets: bool,
 }
 
 /// Result of a session.
@@ -95,6 +97,7 @@ impl Session {
             searches: searches.to_vec(),
             piece: 0,
             newest_first: false,
+            forgets: false,
         }
     }
 
@@ -252,6 +255,9 @@ impl Run<'_> {
 
     fn send(&mut self, id: CallId, status: u16, body: &[u8]) {
         self.exchange.handle_call_head(id, status, &[], NOW);
+        if self.session.forgets {
+            self.exchange.forget_request_body();
+        }
         let size = if self.session.piece == 0 { body.len().max(1) } else { self.session.piece };
         for piece in body.chunks(size) {
             self.exchange.handle_call_body(id, piece, NOW);

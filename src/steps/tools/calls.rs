@@ -16,8 +16,11 @@ use crate::json;
 use crate::model::event::{ServerCall, ServerResult};
 use crate::model::search::{SearchFailure, SearchTool};
 use crate::observe::report::Report;
-use crate::steps::{Between, Came, Change, EndedRound, NextRound, Question, ReadLimits, See, Step};
+use crate::steps::{
+    Between, Came, Change, EndedRound, Limit, NextRound, Question, ReadLimits, See, Step,
+};
 use crate::text::words;
+use crate::tools::is_of_server;
 
 /// Maximum size of a query, in bytes.
 const QUERY_BYTES_MAX: usize = 400;
@@ -55,6 +58,10 @@ pub(crate) struct SearchCalls {
     must_answer: bool,
     /// True if the request already has a message with the beginning of the answer.
     is_begun: bool,
+    /// True if the time for further calls is over.
+    is_late: bool,
+    /// True if the number of rounds is told in the header; `None` before the first is.
+    tells_turn: Option<bool>,
 }
 
 /// Call of a round.
@@ -100,6 +107,8 @@ impl SearchCalls {
             failed: 0,
             must_answer: false,
             is_begun: false,
+            is_late: false,
+            tells_turn: None,
         }
     }
 
@@ -120,8 +129,8 @@ impl SearchCalls {
         if query.len() > QUERY_BYTES_MAX {
             return Err(SearchFailure::QueryTooLong);
         }
-        if self.calls > self.limits.calls_max || self.result_bytes >= self.limits.results_bytes_max
-        {
+        let is_full = self.result_bytes >= self.limits.results_bytes_max;
+        if self.calls > self.limits.calls_max || is_full || self.is_late {
             return Err(SearchFailure::TooManyRequests);
         }
         let known = self.searches.iter_mut().enumerate().find(|(_, known)| known.query == query);
@@ -173,10 +182,22 @@ impl SearchCalls {
     }
 
     /// Notes the calls and their failures in the report.
-    fn note(&self, report: &mut Report) {
+    fn note(&mut self, report: &mut Report) {
         let tools = report.tools.get_or_insert_default();
         (tools.turns, tools.calls, tools.failed) = (self.turns, self.calls, self.failed);
-        report.warnings.set_tool_turn(self.turns, self.limits.turns_max);
+        // The guard of the client's turns has the same header.
+        let is_free = report.warnings.tool_turn().is_none();
+        if *self.tells_turn.get_or_insert(is_free) {
+            report.warnings.set_tool_turn(self.turns, self.limits.turns_max);
+        }
+    }
+
+    /// Returns the limit because of which the next round must answer.
+    fn limit(&self) -> Option<Limit> {
+        if self.must_answer {
+            return Some(Limit::Repeats);
+        }
+        (self.turns >= self.limits.turns_max).then_some(Limit::Rounds)
     }
 }
 
@@ -267,27 +288,23 @@ impl Step for SearchCalls {
         }
         self.turns = self.turns.saturating_add(1);
         self.note(report);
-        let is_last = self.turns >= self.limits.turns_max || self.must_answer;
-        if is_last {
+        let limit = self.limit();
+        if limit.is_some() {
             report.warnings.acted("server_turns");
         }
-        let others = has_other_tools(member("tools").unwrap_or_default());
+        let needs_choice = limit.is_some() && !has_other_tools(member("tools").unwrap_or_default());
         let choice = member("tool_choice").unwrap_or_default();
-        let is_none = json::member(choice, "type") == Some("\"none\"");
-        let (kind, needs_choice) = match is_last && !others {
-            true => ("none", true),
-            false => ("auto", false),
-        };
-        let choice = choice_of(choice, kind);
+        let keeps_choice = !needs_choice && !forces_search(choice);
+        let choice = choice_of(choice, if needs_choice { "none" } else { "auto" });
         let next = NextRequest {
             blocks: see.said,
             is_begun: std::mem::replace(&mut self.is_begun, true),
-            tool_choice: (!is_none).then_some(&choice),
+            tool_choice: (!keeps_choice).then_some(&choice),
             needs_choice,
             max_tokens: tokens_left,
         };
         let body = next.written(body);
-        Ok(Change::Round(NextRound { body, step: self, is_last }))
+        Ok(Change::Round(NextRound { body, step: self, limit }))
     }
 
     fn held_bytes(&self) -> usize {
@@ -298,21 +315,32 @@ impl Step for SearchCalls {
 impl Between for SearchCalls {
     fn take_round(&mut self, ended: EndedRound) {
         self.output_tokens = ended.output_tokens;
+        self.is_late = ended.since_ms >= self.limits.duration_max_ms;
         ended.calls.into_iter().for_each(|call| self.add(call));
     }
 }
 
-/// Returns true if a request has tools other than web searches.
+/// Returns true if a request has tools that the client runs.
 fn has_other_tools(tools: &str) -> bool {
     json::elements(tools).any(|tool| {
         let kind = json::member(tool, "type").and_then(json::string);
-        !kind.is_some_and(|kind| kind.decode().starts_with("web_search_"))
+        !kind.is_some_and(|kind| is_of_server(&kind.decode()))
     })
+}
+
+/// Returns true if a `tool_choice` forces a call that can be a search. Forced again, the model
+/// would search for ever.
+fn forces_search(choice: &str) -> bool {
+    match json::member(choice, "type") {
+        Some("\"any\"") => true,
+        Some("\"tool\"") => json::member(choice, "name") == Some("\"web_search\""),
+        _ => false,
+    }
 }
 
 /// Returns a `tool_choice` of this kind, with the member `disable_parallel_tool_use` of the
 /// client's.
-fn choice_of(choice: &str, kind: &'static str) -> String {
+pub(super) fn choice_of(choice: &str, kind: &'static str) -> String {
     json::written(|json| {
         json.begin_object().kind(kind);
         let one = json::member(choice, "disable_parallel_tool_use").filter(|_| kind != "none");

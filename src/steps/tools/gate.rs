@@ -70,7 +70,10 @@ impl ToolGate {
     /// Writes an event for the client, and into the record.
     fn pass(&mut self, event: Event<'_>, out: &mut Vec<u8>) {
         self.client.write(event, out);
-        self.record.write(event, &mut Vec::new());
+        // The answer ends with the round if the client has to run a call.
+        if !self.has_client_call {
+            self.record.write(event, &mut Vec::new());
+        }
     }
 
     fn start(&mut self, event: Event<'_>, out: &mut Vec<u8>) {
@@ -86,7 +89,10 @@ impl ToolGate {
 
     fn begin_call(&mut self, start: &CallStart<'_>) {
         match start.kind {
-            CallKind::Client { .. } => self.has_client_call = true,
+            CallKind::Client { .. } => {
+                self.has_client_call = true;
+                self.record.take_blocks();
+            }
             CallKind::Server | CallKind::Mcp { .. } => {
                 let (id, name) = (start.id.to_owned(), start.name.to_owned());
                 self.open = Some(ServerCall { id, name, input: String::new() });

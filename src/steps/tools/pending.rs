@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use super::OpeningBlock;
 use super::body::NextRequest;
-use super::calls::SearchCalls;
+use super::calls::{SearchCalls, choice_of};
 use crate::config::{Protocol, Settings, SideQuery};
 use crate::error::Error;
 use crate::json;
@@ -55,9 +55,11 @@ pub(crate) fn begin(see: &See<'_>, _: &mut Report) -> Option<Box<dyn Step>> {
     // A definition that cannot be read is refused when the request is translated.
     let tool = searches_of(&request, body)?.ok()?;
     let mut calls = SearchCalls::new(Arc::new(tool), settings);
+    let choice = json::member(body, "tool_choice").unwrap_or_default();
+    let may_call = json::member(choice, "type") != Some("\"none\"");
     let own = match settings.web_search.side_query {
-        SideQuery::Search => query_of(&request).map(|query| own_call(&query, see)),
-        SideQuery::Model => None,
+        SideQuery::Search if may_call => query_of(&request).map(|query| own_call(&query, see)),
+        SideQuery::Search | SideQuery::Model => None,
     };
     let pending = match &own {
         Some(call) => vec![call.clone()],
@@ -150,7 +152,9 @@ impl Step for Pending {
     fn done(self: Box<Self>, see: &See<'_>, report: &mut Report) -> Result<Change, Error> {
         let Self { mut calls, own } = *self;
         // A forced search was run, and must not be forced again.
-        let tool_choice = own.is_some().then_some(r#"{"type":"auto"}"#);
+        let body = see.text().unwrap_or_default();
+        let choice = choice_of(json::member(body, "tool_choice").unwrap_or_default(), "auto");
+        let tool_choice = own.is_some().then_some(choice.as_str());
         let own = own.map(OpeningBlock::Call).into_iter();
         let blocks: Vec<OpeningBlock> = own.chain(calls.opening()).collect();
         calls.end_opening(see, report);
@@ -158,7 +162,7 @@ impl Step for Pending {
         blocks.iter().for_each(|block| block.write(|event| writer.write(event, &mut Vec::new())));
         let written = writer.take_blocks();
         let next = NextRequest { blocks: &written, tool_choice, ..NextRequest::default() };
-        let body = next.written(see.text().unwrap_or_default());
+        let body = next.written(body);
         Ok(Change::Opening(Opening { body, blocks, step: Box::new(calls) }))
     }
 
