@@ -131,30 +131,30 @@ impl Calls {
         Some(result)
     }
 
+    fn leave_out(&mut self, index: usize) {
+        if let Some(call) = self.list.get_mut(index) {
+            call.leave_out();
+        }
+    }
+
     /// Leaves out the call at `index`, which never got a name: a client cannot run a call without a
     /// name.
     pub(super) fn leave_out_nameless(&mut self, index: usize) {
         self.left_out.invalid = true;
-        if let Some(call) = self.list.get_mut(index) {
-            call.leave_out();
-        }
+        self.leave_out(index);
     }
 
     /// Leaves out the call at `index`, whose tool Creole would run if this were not the last round
     /// of the answer.
     pub(super) fn leave_out_own(&mut self, index: usize) {
         self.left_out.own = true;
-        if let Some(call) = self.list.get_mut(index) {
-            call.leave_out();
-        }
+        self.leave_out(index);
     }
 
     /// Leaves out the call at `index`, whose tool a guard withheld.
     pub(super) fn leave_out_withheld(&mut self, index: usize) {
         self.left_out.by_guard = true;
-        if let Some(call) = self.list.get_mut(index) {
-            call.leave_out();
-        }
+        self.leave_out(index);
     }
 
     /// Returns true if a call that the client gets is incomplete.

@@ -16,7 +16,7 @@ use crate::error::{Error, ErrorKind, Fault};
 use crate::model::request_context::RequestContext;
 use crate::observe::report::{Cause, Outcome};
 use crate::protocols::messages::models::{self, ListFor};
-use crate::protocols::{self, CountRequest, Translated};
+use crate::protocols::{self, AnswerWriter, CountRequest, Translated};
 use crate::text::words;
 
 impl Exchange {
@@ -92,8 +92,7 @@ impl Exchange {
                 self.note_upstream(&context.model);
                 self.begin_behind(text, &context, now);
                 self.begin_rounds(&context, now);
-                let new = || protocols::writer(context.stream, self.ids);
-                let made_by = (self.ids, self.writer.take().unwrap_or_else(new));
+                let made_by = (self.ids, self.take_writer(context.stream));
                 let settings = &self.config.settings;
                 let mut answer =
                     protocols::answer_of_round(Protocol::Openai, context, settings, made_by);
@@ -165,6 +164,11 @@ impl Exchange {
         Ok(Call { id, to: To::Upstream(upstream), path, headers, body })
     }
 
+    /// Takes the writer of the client's message, which is made for the first round.
+    fn take_writer(&mut self, stream: bool) -> Box<dyn AnswerWriter> {
+        self.writer.take().unwrap_or_else(|| protocols::writer(stream, self.ids))
+    }
+
     /// Begins the round of an upstream call whose timeout is already running.
     pub(super) fn begin_round(
         &mut self,
@@ -173,8 +177,7 @@ impl Exchange {
         context: Box<RequestContext>,
     ) {
         let (config, ping) = (self.config.clone(), self.can.ping);
-        let new = || protocols::writer(context.stream, self.ids);
-        let mut writer = self.writer.take().unwrap_or_else(new);
+        let mut writer = self.take_writer(context.stream);
         writer.begin_round();
         self.state.call(Round::new(id, config, protocol, self.ids, ping, (context, writer)));
     }

@@ -254,6 +254,15 @@ pub(crate) struct ToolResult<'a> {
 }
 
 #[cfg(test)]
+impl<'a> ToolUse<'a> {
+    /// Returns a tool call of the client with nothing but an id, a name and an input.
+    pub(crate) fn of(id: Str<'a>, name: Str<'a>, input: &'a str) -> Self {
+        let (at, toolset, input) = (0, None, Raw::of(input));
+        Self { at, id, name, toolset, input, cleared: false, is_server: false }
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -27,7 +27,6 @@ use crate::model::context_management::Cleared;
 use crate::model::request_context::{
     AnswerLimits, Display, Refusable, RequestContext, ThinkingContext, Withheld,
 };
-use crate::model::tool::ToolDefinition;
 use crate::model::turn::{Turn, alternates, calls};
 use crate::model::{Block, Message, Request, Role, Text, Thinking, ThinkingMode};
 use crate::observe::warning::Warnings;
@@ -36,7 +35,7 @@ use crate::profile::{
 };
 use crate::text::words;
 use crate::tokens;
-use crate::tools::{ToolRequest, ToolSet};
+use crate::tools::{ToolRequest, ToolSet, is_web_search};
 use crate::upstream_error::refused::Refused;
 
 /// Reads a client's request, makes the decisions without the parts that the upstream refused, and
@@ -329,8 +328,8 @@ impl DecideTarget<'_> {
 
 /// Returns the server tools that Creole runs and the request offers.
 fn runs_here(config: &Config, request: &Request<'_>) -> ToolsRunHere {
-    let is_search = |tool: &ToolDefinition<'_>| tool.tool_type.starts_with("web_search_");
-    let web_search = config.settings.server_tools.searches() && request.tools.iter().any(is_search);
+    let web_search =
+        config.settings.server_tools.searches() && request.tools.iter().any(is_web_search);
     ToolsRunHere { web_search }
 }
 

@@ -356,8 +356,14 @@ impl<'a> ToolSet<'a> {
 /// Returns the web search tool of a request, or the error of its definition; `None` if the request
 /// has none.
 pub(crate) fn searches_of(request: &Request<'_>, body: &str) -> Option<Result<SearchTool, Error>> {
-    let search = request.tools.iter().find(|tool| tool.tool_type.starts_with("web_search_"))?;
+    let search = request.tools.iter().find(|tool| is_web_search(tool))?;
     Some(web_search::read(search, body))
+}
+
+/// Returns true if a tool of a request is the web search of the real API.
+#[must_use]
+pub(crate) fn is_web_search(tool: &ToolDefinition<'_>) -> bool {
+    tool.tool_type.starts_with("web_search_")
 }
 
 /// Returns the indexes of the functions by the client's names, without members of toolsets.

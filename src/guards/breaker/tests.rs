@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::guards::person::after_news;
-use crate::json::{Raw, Str};
+use crate::json::Str;
 use crate::model::turn::{User, UserPart};
 use crate::model::{Block, Text};
 use proptest::prelude::*;
@@ -35,16 +35,7 @@ fn history() -> impl Strategy<Value = Vec<Turn<'static>>> {
         for (made, after, system) in all {
             let call = |(id, made): (&&'static str, &Made)| {
                 let (id, name) = (Str::plain(id), Str::plain(made.0));
-                let input = Raw::of(made.1);
-                Block::ToolUse(Box::new(ToolUse {
-                    at: 0,
-                    id,
-                    name,
-                    toolset: None,
-                    input,
-                    cleared: false,
-                    is_server: false,
-                }))
+                Block::ToolUse(Box::new(ToolUse::of(id, name, made.1)))
             };
             turns.push(Turn::Assistant(IDS.iter().zip(&made).map(call).collect()));
             if system {
@@ -85,15 +76,7 @@ proptest! {
 #[test]
 fn a_call_whose_result_comes_with_a_persons_words_does_not_count() {
     let (id, name) = (Str::plain("toolu_a"), Str::plain("look"));
-    let call = ToolUse {
-        at: 0,
-        id,
-        name,
-        toolset: None,
-        input: Raw::of("{}"),
-        cleared: false,
-        is_server: false,
-    };
+    let call = ToolUse::of(id, name, "{}");
     let result = ToolResult { id, content: vec![text("no")], is_error: true, cleared: false };
     let user = User { results: vec![result], items: vec![UserPart::Block(text("stop"))] };
     let turns = [Turn::Assistant(vec![Block::ToolUse(Box::new(call))]), Turn::User(user)];
@@ -112,15 +95,7 @@ fn successes(made: &[(&'static str, &'static str)]) -> Vec<Turn<'static>> {
     let (id, mut turns) = (Str::plain("toolu_a"), Vec::new());
     for (name, said) in made {
         let name = Str::plain(name);
-        let call = ToolUse {
-            at: 0,
-            id,
-            name,
-            toolset: None,
-            input: Raw::of("{}"),
-            cleared: false,
-            is_server: false,
-        };
+        let call = ToolUse::of(id, name, "{}");
         turns.push(Turn::Assistant(vec![Block::ToolUse(Box::new(call))]));
         let result = ToolResult { id, content: vec![text(said)], is_error: false, cleared: false };
         turns.push(Turn::User(User { results: vec![result], items: Vec::new() }));

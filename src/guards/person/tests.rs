@@ -21,15 +21,7 @@ fn result() -> ToolResult<'static> {
 
 fn call() -> Turn<'static> {
     let (id, name) = (Str::plain("t"), Str::plain("w"));
-    Turn::Assistant(vec![Block::ToolUse(Box::new(ToolUse {
-        at: 0,
-        id,
-        name,
-        toolset: None,
-        input: json::Raw::of("{}"),
-        cleared: false,
-        is_server: false,
-    }))])
+    Turn::Assistant(vec![Block::ToolUse(Box::new(ToolUse::of(id, name, "{}")))])
 }
 
 fn user(results: usize, items: Vec<UserPart<'static>>) -> Turn<'static> {

@@ -1,7 +1,6 @@
 //! Tests of `same.rs`.
 
 use super::*;
-use crate::json::Raw;
 use crate::model::{Image, Text};
 
 fn same_result(left: &ToolResult<'_>, right: &ToolResult<'_>) -> bool {
@@ -10,15 +9,7 @@ fn same_result(left: &ToolResult<'_>, right: &ToolResult<'_>) -> bool {
 
 fn hash(name: &'static str, id: &'static str, input: &str) -> u64 {
     let (id, name) = (Str::plain(id), Str::plain(name));
-    of_call(&ToolUse {
-        at: 0,
-        id,
-        name,
-        toolset: None,
-        input: Raw::of(input),
-        cleared: false,
-        is_server: false,
-    })
+    of_call(&ToolUse::of(id, name, input))
 }
 
 #[test]

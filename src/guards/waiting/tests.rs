@@ -1,7 +1,7 @@
 //! Tests of `waiting.rs`.
 
 use super::*;
-use crate::json::{Raw, Str};
+use crate::json::Str;
 
 #[test]
 fn a_call_waits_by_its_tool_or_by_what_it_is_asked_to_do() {
@@ -45,15 +45,7 @@ fn a_call_waits_by_its_tool_or_by_what_it_is_asked_to_do() {
         ("Bash", r#"{"command":""}"#, false),
     ] {
         let (id, name) = (Str::plain("t"), Str::plain(name));
-        let call = ToolUse {
-            at: 0,
-            id,
-            name,
-            toolset: None,
-            input: Raw::of(input),
-            cleared: false,
-            is_server: false,
-        };
+        let call = ToolUse::of(id, name, input);
         assert_eq!(waits(&call), expected, "{name:?} {input}");
     }
 }

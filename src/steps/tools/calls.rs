@@ -168,6 +168,11 @@ impl SearchCalls {
     /// Ends the calls before the first round.
     pub(super) fn end_opening(&mut self, see: &See<'_>, report: &mut Report) {
         self.is_begun = true;
+        self.end_round(see, report);
+    }
+
+    /// Ends the calls of a round, whose results the client has.
+    fn end_round(&mut self, see: &See<'_>, report: &mut Report) {
         self.note_time(see, report);
         self.note(report);
         self.round.clear();
@@ -271,13 +276,19 @@ impl Step for SearchCalls {
     }
 
     fn done(mut self: Box<Self>, see: &See<'_>, report: &mut Report) -> Result<Change, Error> {
-        self.note_time(see, report);
-        self.note(report);
-        self.round.clear();
-        self.told = 0;
+        self.end_round(see, report);
         let body = words::utf8(see.body).unwrap_or_default();
-        let member = |name| json::member(body, name);
-        let max_tokens = member("max_tokens").and_then(|tokens| tokens.parse::<u64>().ok());
+        // The body can be large, so it is read once for all members.
+        let (mut max_tokens, mut tools, mut choice) = ("", "", "");
+        for (key, value) in json::members(body) {
+            match key.decode().as_ref() {
+                "max_tokens" => max_tokens = value,
+                "tools" => tools = value,
+                "tool_choice" => choice = value,
+                _ => {}
+            }
+        }
+        let max_tokens = max_tokens.parse::<u64>().ok();
         let tokens_left = max_tokens.map(|most| most.saturating_sub(self.output_tokens));
         if tokens_left.is_some_and(|left| left < TOKENS_MIN) {
             return Ok(Change::Stop(StopReason::MaxTokens));
@@ -292,8 +303,7 @@ impl Step for SearchCalls {
         if limit.is_some() {
             report.warnings.acted("server_turns");
         }
-        let needs_choice = limit.is_some() && !has_other_tools(member("tools").unwrap_or_default());
-        let choice = member("tool_choice").unwrap_or_default();
+        let needs_choice = limit.is_some() && !has_other_tools(tools);
         let keeps_choice = !needs_choice && !forces_search(choice);
         let choice = choice_of(choice, if needs_choice { "none" } else { "auto" });
         let next = NextRequest {

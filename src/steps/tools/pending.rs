@@ -24,6 +24,7 @@ use crate::observe::warning::Warnings;
 use crate::protocols;
 use crate::steps::{Came, Change, Opening, Question, ReadLimits, See, Step, blocks};
 use crate::text::names::NameSet;
+use crate::text::words;
 use crate::tools::searches_of;
 
 /// Beginning of the text with which Claude Code asks for a web search.
@@ -43,7 +44,7 @@ pub(crate) fn begin(see: &See<'_>, _: &mut Report) -> Option<Box<dyn Step>> {
         return None;
     }
     let body = see.text()?;
-    if !blocks::may_have(body, "\"server_tool_use\"") && !body.contains(CLAUDE_CODE_ASKS) {
+    if !blocks::may_have(body, "\"server_tool_use\"") && !words::has(body, CLAUDE_CODE_ASKS) {
         return None;
     }
     // An upstream that speaks Messages gets the request as it came.
