@@ -407,6 +407,8 @@ impl ResponsesMachine {
             to.warn("signature_too_long");
         }
         if let Some(item) = item.filter(|_| is_kept(to)) {
+            // Encrypted reasoning without text begins no message before its item ends.
+            self.content.start(to);
             self.content.assembly_mut().carry_item(item, to);
         }
     }

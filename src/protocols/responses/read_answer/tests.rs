@@ -162,3 +162,18 @@ proptest! {
         fuzz::responses(&data);
     }
 }
+
+/// Tests a reasoning item whose encrypted text came with its beginning, and which never ended.
+#[test]
+fn a_message_begins_before_the_block_of_encrypted_reasoning_alone() {
+    const EVENTS: &str = concat!(
+        "data: {\"type\":\"response.output_item.added\",\"output_index\":0,\"item\":{\"id\":\"i0\",",
+        "\"type\":\"reasoning\",\"encrypted_content\":\"E\"}}\n\n",
+        "data: {\"type\":\"response.completed\",\"response\":{\"output\":[{\"id\":\"i1\",",
+        "\"type\":\"message\",\"status\":\"incomplete\"}]}}\n\n",
+    );
+    for options in 0..=u8::MAX {
+        let data: Vec<u8> = [&[options], EVENTS.as_bytes()].concat();
+        fuzz::responses(&data);
+    }
+}
