@@ -37,7 +37,7 @@ pub use safeguards::Safeguards;
 pub(crate) use server_tools::QUERY;
 pub use server_tools::{
     SearchKind, SearchMethod, SearchRequest, SearchResponse, ServerTools, ServiceParams, SideQuery,
-    WebSearchService,
+    ToolSearch, WebSearchService,
 };
 pub use session::{SessionHeaders, SessionId};
 pub use vision::Vision;

@@ -22,6 +22,8 @@ keys! {
     pub ServerTools {
         /// Search service on the web that is asked when a model calls `web_search`.
         web_search: WebSearchService = WebSearchService::default();
+        /// Search for deferred tools (`tool_search_tool_regex`, `tool_search_tool_bm25`).
+        tool_search: ToolSearch = ToolSearch::Auto;
         /// Most requests to the model's upstream for one answer.
         turns_max: u32 = 10, Bounds::Between(1, 50);
         /// Most calls of server tools for one answer. Further calls get the error
@@ -114,6 +116,17 @@ word_enum! {
         Serper = "serper",
         /// Other service that answers with JSON, as `request` and `response` describe it.
         Json = "json",
+    }
+
+    /// Handling of tools with `defer_loading` beside a tool that searches them.
+    ToolSearch {
+        /// The model searches them if they are more than 30, more than about 10,000 tokens, or more
+        /// than the upstream takes; else it gets all of them at once.
+        Auto = "auto",
+        /// The model always searches them.
+        Run = "run",
+        /// The model gets all of them at once, and no tool that searches.
+        SendAll = "send_all",
     }
 
     /// HTTP method of a request to a search service.

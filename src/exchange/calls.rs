@@ -74,8 +74,7 @@ impl Exchange {
             return self.count_tokens(text, now);
         }
         let mut warnings = std::mem::take(&mut self.report.warnings);
-        let translated =
-            protocols::request(text, &self.config, &self.client.headers, &mut warnings);
+        let translated = self.translated(&[], text, &mut warnings);
         self.report.warnings = warnings;
         match translated {
             Ok(Translated::Send { upstream, body, context }) => {

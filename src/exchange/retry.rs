@@ -18,7 +18,7 @@ use crate::error::{Error, ErrorKind, Fault, Reason, Rejection};
 use crate::model::request_context::RequestContext;
 use crate::observe::report::AnswerReport;
 use crate::observe::warning::Warnings;
-use crate::protocols::{self, Refused};
+use crate::protocols::{self, Refused, Translated};
 use crate::text::words;
 use crate::upstream_error::evidence::{self, Evidence};
 
@@ -121,8 +121,18 @@ impl Exchange {
         body: &str,
         warnings: &mut Warnings,
     ) -> Option<RoundRequest> {
-        let (config, headers) = (&self.config, &self.client.headers);
-        RoundRequest::of(protocols::request_without(refused, body, config, headers, warnings))
+        RoundRequest::of(self.translated(refused, body, warnings))
+    }
+
+    /// Translates the client's request without the given refused parts.
+    pub(super) fn translated(
+        &self,
+        refused: &[Refused],
+        body: &str,
+        warnings: &mut Warnings,
+    ) -> Result<Translated, Error> {
+        let client = (self.client.headers.as_slice(), self.can.run_tools());
+        protocols::request_without(refused, body, &self.config, client, warnings)
     }
 
     /// Adds warnings that name the refused parts of the request.

@@ -10,7 +10,7 @@ use crate::StopReason;
 use crate::json;
 use crate::model::event::{Event, Stop};
 use crate::model::request_context::RequestContext;
-use crate::protocols::{self, Translated};
+use crate::protocols::Translated;
 use crate::steps::{Change, EndedRound, Limit};
 use crate::text::words;
 
@@ -47,7 +47,9 @@ impl Exchange {
             self.stop(StopReason::PauseTurn, now);
             return true;
         }
-        step.take_round(EndedRound { calls, output_tokens, since_ms });
+        let body = &self.client.body;
+        let see = see(&self.config, self.can, self.ids, &self.client, body, None, now);
+        step.take_round(EndedRound { calls, output_tokens, since_ms }, &see);
         self.steps.current = Some(self.run(step, When::Between, now));
         self.tell_results(now);
         self.state.make_ask_due();
@@ -106,9 +108,7 @@ impl Exchange {
         let body = std::mem::take(&mut self.client.body);
         let mut warnings = self.steps.warnings(self.config.settings.strict);
         let text = words::utf8(&body).unwrap_or_default();
-        let (config, headers) = (&self.config, &self.client.headers);
-        let translated =
-            protocols::request_without(&self.refused, text, config, headers, &mut warnings);
+        let translated = self.translated(&self.refused, text, &mut warnings);
         let called = translated.and_then(|translated| {
             self.report.warnings.merge_new(&warnings);
             match translated {

@@ -332,6 +332,13 @@ pub struct HostCan {
     pub serve_others: bool,
 }
 
+impl HostCan {
+    /// Returns true if server tools can be run between the rounds of an answer.
+    pub(super) fn run_tools(self) -> bool {
+        self.call_services && self.ask_again
+    }
+}
+
 /// Times at which the host can send bytes to the client while the upstream is silent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pings {

@@ -511,7 +511,7 @@ pub(super) fn see<'s>(
         ask_models: can.ask_again,
         fetch: can.fetch && can.ask_again,
         read_documents: can.read_documents,
-        ask_services: can.call_services && can.ask_again,
+        ask_services: can.run_tools(),
     };
     See { config, can, ids, headers: &client.headers, body, said: &[], began, now }
 }

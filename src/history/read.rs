@@ -217,7 +217,9 @@ impl<'a> HistoryReading<'_, '_, 'a> {
     /// the model's own and its result.
     fn server_tool(&mut self, block: Block<'a>) {
         match block {
-            Block::ServerToolUse(call) if self.recipient.runs.has(&call) => {
+            Block::ServerToolUse(call)
+                if server_history::is_run_here(&call, self.recipient.runs) =>
+            {
                 let call = server_history::call(*call);
                 self.run_here.add(call.id.decode());
                 let block = Block::ToolUse(Box::new(call));
@@ -228,15 +230,12 @@ impl<'a> HistoryReading<'_, '_, 'a> {
             }
             Block::ServerToolResult(mut result) if self.is_run_here(&result) => {
                 self.pages = server_history::number_pages(&mut result, self.pages);
+                self.load_found(&result);
                 self.turns.result(server_history::output(result));
             }
             block => {
-                if let Block::ServerToolResult(result) = &block
-                    && result.kind == ServerResultKind::ToolSearch
-                {
-                    server_history::tool_names(result.content, |name| {
-                        self.history.activated.add(name.decode());
-                    });
+                if let Block::ServerToolResult(result) = &block {
+                    self.load_found(result);
                 }
                 if self.recipient.profile.server_history == ServerHistory::Text
                     && !is_unreadable(&block)
@@ -244,6 +243,15 @@ impl<'a> HistoryReading<'_, '_, 'a> {
                     self.turns.block(block);
                 }
             }
+        }
+    }
+
+    /// Notes the tools that a search for tools found. The model gets them from now on.
+    fn load_found(&mut self, result: &ServerToolResult<'a>) {
+        if result.kind == ServerResultKind::ToolSearch {
+            server_history::tool_names(result.content, |name| {
+                self.history.activated.add(name.decode());
+            });
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::carry::marks::Marks;
 use crate::profile::Profile;
 
-use super::server_tools::ToolsRunHere;
+use crate::model::own_tool::ToolsRunHere;
 
 /// Upstream for which a history is read.
 #[derive(Clone, Copy)]

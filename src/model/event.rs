@@ -6,6 +6,7 @@
 
 use super::context_management::Cleared;
 use super::counts::Counts;
+use super::own_tool::ToolSearchFailure;
 use super::search::{Citation, FoundPage, SearchFailure};
 use crate::StopReason;
 
@@ -110,6 +111,10 @@ pub enum ServerOutput<'e> {
     Pages(&'e [FoundPage]),
     /// Failure of a web search.
     SearchFailed(SearchFailure),
+    /// Names of the tools that a search for tools found.
+    Tools(&'e [String]),
+    /// Failure of a search for tools.
+    ToolSearchFailed(ToolSearchFailure),
     /// Output of an MCP server's tool.
     Mcp {
         /// Text of the output, or the error message; `None` if the call was cut off.

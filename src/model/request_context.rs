@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use super::context_management::Cleared;
+use super::own_tool::OwnTool;
 use super::request::{Thinking, ThinkingMode};
-use super::search::SearchTool;
 use crate::config::Reasoning;
 use crate::observe::report::RequestCounts;
 use crate::profile::Profile;
@@ -64,8 +64,8 @@ pub struct RequestContext {
     pub calls_mcp: bool,
     /// True if calls of the tools that Creole runs are left out, in the last round of an answer.
     pub withholds_own_tools: bool,
-    /// Web search tool of the request, if Creole runs the tool.
-    pub search: Option<Arc<SearchTool>>,
+    /// Server tools of the request that Creole runs.
+    pub own_tools: Vec<Arc<OwnTool>>,
     /// True if the client asks for verdicts on tool calls, and a judge is configured.
     pub is_judged: bool,
     /// Upstream settings that are needed to read its answers.

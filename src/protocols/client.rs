@@ -10,11 +10,14 @@ use crate::history::hidden_images::Hidden;
 use crate::history::spoilt_inputs::{self, Lost};
 use crate::json;
 use crate::model::Request;
+use crate::model::own_tool::ToolsRunHere;
 use crate::model::safeguards::dangerous_tool_use;
 use crate::observe::warning::Warnings;
+use crate::profile::Profile;
 use crate::text::surrogates;
 
 use super::messages::check;
+use super::own_tools::runs_here;
 
 /// Client request, not yet parsed, with its headers and the configuration.
 #[derive(Clone, Copy)]
@@ -26,6 +29,8 @@ pub(crate) struct ClientRequest<'c> {
     /// Fixed upstream and model name for a request of Creole's own. If set, the model map is
     /// ignored.
     pub(crate) target: Option<(&'c Upstream, &'c str)>,
+    /// True if the host can run server tools between the rounds of an answer.
+    pub(crate) can_run_tools: bool,
 }
 
 /// Purpose for which an upstream request is written.
@@ -66,6 +71,14 @@ pub(crate) struct Routed<'a> {
 }
 
 impl<'c> ClientRequest<'c> {
+    /// Returns the server tools that the request offers and Creole runs.
+    pub(crate) fn runs(&self, request: &Request<'_>, profile: &Profile) -> ToolsRunHere {
+        match self.can_run_tools {
+            true => runs_here(&self.config.settings.server_tools, request, profile),
+            false => ToolsRunHere::default(),
+        }
+    }
+
     /// Returns the upstream of the model named in the body.
     pub(crate) fn route(&self) -> Option<&'c Upstream> {
         let model = json::member(self.body, "model").and_then(json::string)?;

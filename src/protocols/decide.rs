@@ -20,10 +20,10 @@ use crate::error::Error;
 use crate::guards::loops::{self, Guarded, Note};
 use crate::headers::{Header, is_of_claude_code};
 use crate::history::clearing::clear;
-use crate::history::server_tools::ToolsRunHere;
 use crate::history::thinking::is_required;
 use crate::history::{History, Recipient, attached, pairs};
 use crate::model::context_management::Cleared;
+use crate::model::own_tool::ToolsRunHere;
 use crate::model::request_context::{
     AnswerLimits, Display, Refusable, RequestContext, ThinkingContext, Withheld,
 };
@@ -35,7 +35,7 @@ use crate::profile::{
 };
 use crate::text::words;
 use crate::tokens;
-use crate::tools::{ToolRequest, ToolSet, is_web_search};
+use crate::tools::{ToolRequest, ToolSet};
 use crate::upstream_error::refused::Refused;
 
 /// Reads a client's request, makes the decisions without the parts that the upstream refused, and
@@ -212,7 +212,7 @@ impl DecideTarget<'_> {
         let takes_images = profile.image_parts != ImageParts::None;
         let attached = attached::refusable(request, takes_images, profile.file_parts);
         let thought_at = self.takes_items().then(|| first_item(&request.messages)).flatten();
-        let (guards, runs) = (config.guards(upstream), runs_here(config, request));
+        let (guards, runs) = (config.guards(upstream), client.runs(request, profile));
         let marks = Marks::new(config, upstream, model);
         let mut history = self.read_history(request, (guards.pairing, runs), &marks, warnings)?;
         let refusable = refusable(Refusable { thought_at, ..attached }, request, &history, profile);
@@ -227,7 +227,7 @@ impl DecideTarget<'_> {
             activated: std::mem::take(&mut history.activated),
             choice: request.tool_choice.take(),
             history_has_calls: !history.ids.is_empty(),
-            searches_here: runs.web_search,
+            runs,
         };
         let mut tools = ToolSet::new(requested, profile, warnings)?;
         let Guarded { notes, withheld, end, .. } =
@@ -262,7 +262,7 @@ impl DecideTarget<'_> {
             cleared,
             searches: tools.searches(),
             calls_mcp: tools.calls_mcp(),
-            search: tools.search(),
+            own_tools: tools.own(),
             withholds_own_tools: false,
             is_judged: client.is_judged(request.safeguards),
             profile: for_answer(profile, &tools),
@@ -324,13 +324,6 @@ impl DecideTarget<'_> {
         }
         Ok(history)
     }
-}
-
-/// Returns the server tools that Creole runs and the request offers.
-fn runs_here(config: &Config, request: &Request<'_>) -> ToolsRunHere {
-    let web_search =
-        config.settings.server_tools.searches() && request.tools.iter().any(is_web_search);
-    ToolsRunHere { web_search }
 }
 
 /// Returns the profile for reading the answer. If the client allows no tool calls, text that looks

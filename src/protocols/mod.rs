@@ -16,6 +16,7 @@ mod effort;
 mod fields;
 mod local;
 pub(crate) mod messages;
+mod own_tools;
 pub(crate) mod responses;
 mod sizes;
 #[cfg(test)]
@@ -39,6 +40,7 @@ use chat::read_answer::ChatReader;
 use client::ClientRequest;
 use messages::relay_answer::MessagesRelay;
 use messages::write_answer::MessagesWriter;
+pub(crate) use own_tools::runs_here;
 pub use upstream::Translated;
 pub(crate) use upstream::{CountRequest, UpstreamProtocol};
 
@@ -75,10 +77,11 @@ pub fn request(
     headers: &[Header],
     warnings: &mut Warnings,
 ) -> Result<Translated, Error> {
-    request_without(&[], body, config, headers, warnings)
+    request_without(&[], body, config, (headers, false), warnings)
 }
 
-/// Translates a request without the parts that the upstream refused.
+/// Translates a request without the parts that the upstream refused. `can_run_tools`: true if the
+/// host can run server tools between the rounds of an answer.
 ///
 /// # Errors
 /// The request cannot be served.
@@ -86,10 +89,10 @@ pub fn request_without(
     refused: &[Refused],
     body: &str,
     config: &Config,
-    headers: &[Header],
+    (headers, can_run_tools): (&[Header], bool),
     warnings: &mut Warnings,
 ) -> Result<Translated, Error> {
-    let client = ClientRequest { body, config, headers, target: None };
+    let client = ClientRequest { body, config, headers, target: None, can_run_tools };
     for_request(&client).write_request(&client, refused, warnings)
 }
 
@@ -104,7 +107,8 @@ pub(crate) fn own_request(
     config: &Config,
     target: (&Upstream, &str),
 ) -> Result<Translated, Error> {
-    let client = ClientRequest { body, config, headers: &[], target: Some(target) };
+    let client =
+        ClientRequest { body, config, headers: &[], target: Some(target), can_run_tools: false };
     // Warnings are discarded, because no client sent this request.
     of(target.0.protocol).write_request(&client, refused, &mut Warnings::new(false))
 }
@@ -118,7 +122,7 @@ pub fn count_tokens(body: &str, config: &Config) -> Result<TokenCount, Error> {
         let message = "count_tokens: this is switched off in this gateway";
         return Err(Error::new(Fault::Client, ErrorKind::NotFound, message));
     }
-    let client = ClientRequest { body, config, headers: &[], target: None };
+    let client = ClientRequest { body, config, headers: &[], target: None, can_run_tools: false };
     for_request(&client).estimate(&client)
 }
 
@@ -138,7 +142,7 @@ pub(crate) fn count_request(
     config: &Config,
     headers: &[Header],
 ) -> Option<CountRequest> {
-    let client = ClientRequest { body, config, headers, target: None };
+    let client = ClientRequest { body, config, headers, target: None, can_run_tools: false };
     let is_wanted = config.settings.count_tokens == CountTokens::Upstream;
     is_wanted.then(|| for_request(&client).write_count(&client)).flatten()
 }

@@ -122,7 +122,13 @@ fn is_sent(see: &See<'_>, body: &str, descriptions: &Descriptions) -> bool {
     let described = strict.then(|| descriptions.trial(body));
     let body = described.as_deref().map_or(Some(body), words::utf8).unwrap_or_default();
     let mut warnings = Warnings::new(strict);
-    let translated = protocols::request(body, see.config, see.headers, &mut warnings);
+    let translated = protocols::request_without(
+        &[],
+        body,
+        see.config,
+        (see.headers, see.can.ask_services),
+        &mut warnings,
+    );
     matches!(translated, Ok(Translated::Send { .. }))
 }
 

@@ -116,7 +116,7 @@ pub(crate) trait Hold: Step {
 /// the end of the answer.
 pub(crate) trait Between: Step {
     /// Takes the calls with which a round ended.
-    fn take_round(&mut self, ended: EndedRound);
+    fn take_round(&mut self, ended: EndedRound, see: &See<'_>);
 }
 
 /// Round that ended with calls of server tools.

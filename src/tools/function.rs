@@ -5,14 +5,14 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::names;
+use super::own::OwnFunction;
 use super::typed::Builtin;
-use super::web_search;
 use crate::dialect::schema::mended::plain_of;
 use crate::dialect::schema::write_schema;
 use crate::json::{self, Reader, Str, Writer};
 use crate::json_schema::Found;
 use crate::model::CacheMark;
-use crate::model::search::SearchTool;
+use crate::model::own_tool::OwnTool;
 use crate::model::tool::ToolDefinition;
 use crate::profile::{Profile, ToolSchema};
 use crate::text::words;
@@ -57,8 +57,8 @@ pub(super) struct Function<'a> {
     pub(super) schema: Cow<'a, str>,
     /// Findings about the function's schema from its first reading.
     found: Found,
-    /// Web search tool that Creole runs when the model calls the function.
-    pub(super) search: Option<Arc<SearchTool>>,
+    /// Server tool that Creole runs when the model calls the function.
+    pub(super) own: Option<Arc<OwnTool>>,
     /// Member `strict`: true if inputs must match the schema exactly.
     pub(super) strict: bool,
     /// Client's `cache_control` mark on the tool.
@@ -138,21 +138,22 @@ impl<'a> Function<'a> {
         }
     }
 
-    /// Creates the function of a web search tool that Creole runs.
-    pub(super) fn web_search(
+    /// Creates the function of a server tool that Creole runs.
+    pub(super) fn own(
         definition: &ToolDefinition<'a>,
-        search: SearchTool,
+        tool: OwnTool,
         rules: names::NameRules,
     ) -> Self {
-        let name = Cow::Borrowed(web_search::NAME);
+        let name = Cow::Borrowed(tool.name());
+        let OwnFunction { description, parameters, remark } = OwnFunction::of(&tool);
         Self {
             outgoing: accepted(&name, rules),
             name,
-            schema: Cow::Borrowed(web_search::PARAMETERS),
+            schema: Cow::Borrowed(parameters),
             found: Found::NOTHING,
-            description: Str::plain(web_search::DESCRIPTION),
-            remarks: web_search::remark(&search),
-            search: Some(Arc::new(search)),
+            description: Str::plain(description),
+            remarks: remark,
+            own: Some(Arc::new(tool)),
             cached: definition.cached,
             ..Self::default()
         }

@@ -15,6 +15,7 @@ mod hosted;
 mod mcp;
 mod names;
 mod offer;
+mod own;
 mod typed;
 mod web_search;
 
@@ -27,14 +28,15 @@ use std::sync::Arc;
 pub(crate) use crate::dialect::schema::mended::plain;
 pub(crate) use crate::dialect::schema::strict::takes_strictly;
 pub(crate) use crate::dialect::schema::write_output_schema;
+pub(crate) use own::{name_of as server_tool_name, own_tools};
 
 use crate::error::Error;
 use crate::json::Writer;
+use crate::model::CacheMark;
 use crate::model::mcp_servers::McpServers;
+use crate::model::own_tool::{OwnTool, ToolsRunHere};
 use crate::model::request_context;
-use crate::model::search::SearchTool;
 use crate::model::tool::{ChoiceMode, ToolChange, ToolChoice, ToolDefinition};
-use crate::model::{CacheMark, Request};
 use crate::observe::warning::Warnings;
 use crate::profile::Profile;
 use crate::text::names::{NameSet, Names};
@@ -94,8 +96,8 @@ pub(crate) struct ToolRequest<'a> {
     pub choice: Option<ToolChoice<'a>>,
     /// True if the conversation has tool calls.
     pub history_has_calls: bool,
-    /// True if Creole runs web searches, so that the model gets a function for them.
-    pub searches_here: bool,
+    /// Server tools that Creole runs, so that the model gets functions for them.
+    pub runs: ToolsRunHere,
 }
 
 impl<'a> ToolSet<'a> {
@@ -119,9 +121,9 @@ impl<'a> ToolSet<'a> {
             activated,
             choice,
             history_has_calls,
-            searches_here,
+            runs,
         } = requested;
-        let mut offers = Offers::new(body, profile, searches_here);
+        let mut offers = Offers::new(body, profile, runs);
         offers.expect(definitions.len());
         for definition in definitions {
             offers.define(definition, false, warnings)?;
@@ -241,7 +243,7 @@ impl<'a> ToolSet<'a> {
             name: function.name.clone().into_owned(),
             toolset: function.toolset,
             place: function.place,
-            runs_here: function.search.is_some(),
+            runs_here: function.own.is_some(),
             schema: keep_schemas.then(|| Arc::from(function.schema.as_ref())),
         };
         let mut tools = request_context::Tools::default();
@@ -275,11 +277,11 @@ impl<'a> ToolSet<'a> {
         self.hosted.searches()
     }
 
-    /// Returns the web search tool, if Creole runs the tool.
+    /// Returns the server tools that Creole runs.
     #[must_use]
-    pub(crate) fn search(&self) -> Option<Arc<SearchTool>> {
-        let mut all = self.functions.iter().chain(&self.deferred);
-        all.find_map(|function| function.search.clone())
+    pub(crate) fn own(&self) -> Vec<Arc<OwnTool>> {
+        let all = self.functions.iter().chain(&self.deferred);
+        all.filter_map(|function| function.own.clone()).collect()
     }
 
     /// Returns true if the upstream may call tools of MCP servers by itself.
@@ -351,19 +353,6 @@ impl<'a> ToolSet<'a> {
             json.key("max_tool_calls").u64(most);
         }
     }
-}
-
-/// Returns the web search tool of a request, or the error of its definition; `None` if the request
-/// has none.
-pub(crate) fn searches_of(request: &Request<'_>, body: &str) -> Option<Result<SearchTool, Error>> {
-    let search = request.tools.iter().find(|tool| is_web_search(tool))?;
-    Some(web_search::read(search, body))
-}
-
-/// Returns true if a tool of a request is the web search of the real API.
-#[must_use]
-pub(crate) fn is_web_search(tool: &ToolDefinition<'_>) -> bool {
-    tool.tool_type.starts_with("web_search_")
 }
 
 /// Returns the indexes of the functions by the client's names, without members of toolsets.

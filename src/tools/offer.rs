@@ -19,9 +19,10 @@ use std::borrow::Cow;
 use super::definition::{self, Availability, DefinitionRules, PLACEHOLDER, kind_of};
 use super::function::{Function, member_name};
 use super::names;
+use super::own::own_tool;
 use super::typed::{ToolKind, Toolset};
-use super::web_search;
 use crate::error::Error;
+use crate::model::own_tool::ToolsRunHere;
 use crate::model::path_at;
 use crate::model::tool::{Reference, ReferencedTool, ToolChange, ToolDefinition};
 use crate::observe::warning::Warnings;
@@ -77,8 +78,8 @@ pub(super) struct Offers<'a> {
     rules: DefinitionRules<'a>,
     /// True if the upstream can call tools of MCP servers.
     takes_mcp: bool,
-    /// True if Creole runs web searches.
-    searches_here: bool,
+    /// Server tools that Creole runs.
+    runs: ToolsRunHere,
     /// Toolsets of MCP servers.
     mcp: Vec<ToolDefinition<'a>>,
     /// Number of tool definitions added so far. The elements of `tools` come first, so this is the
@@ -94,7 +95,7 @@ pub(super) struct Offers<'a> {
 }
 
 impl<'a> Offers<'a> {
-    pub(super) fn new(body: &'a str, profile: &Profile, searches_here: bool) -> Self {
+    pub(super) fn new(body: &'a str, profile: &Profile, runs: ToolsRunHere) -> Self {
         Self {
             rules: DefinitionRules {
                 body,
@@ -104,7 +105,7 @@ impl<'a> Offers<'a> {
                     .then_some(profile.strict_schemas),
             },
             takes_mcp: profile.mcp == Mcp::Mcp,
-            searches_here,
+            runs,
             ..Self::default()
         }
     }
@@ -133,16 +134,18 @@ impl<'a> Offers<'a> {
             ToolKind::Mcp => {
                 return Err(Error::unsupported_kind(&path_at(self.rules.body, at), "mcp_toolset"));
             }
-            ToolKind::Server(web_search::NAME) if self.searches_here => {
-                let search = web_search::read(&definition, self.rules.body)?;
-                let mut function = Function::web_search(&definition, search, self.rules.names);
-                function.place = place;
-                let state = Availability::first(definition.defer_loading, added);
-                (What::Function(Box::new(function)), state)
-            }
-            ToolKind::Server(name) => {
-                (What::Server(Box::new(ServerTool { name, definition })), Availability::Offered)
-            }
+            ToolKind::Server(name) => match own_tool(&definition, self.rules.body, self.runs) {
+                Some(tool) => {
+                    let mut function = Function::own(&definition, tool?, self.rules.names);
+                    function.place = place;
+                    let state = Availability::first(definition.defer_loading, added);
+                    (What::Function(Box::new(function)), state)
+                }
+                None => {
+                    let server = Box::new(ServerTool { name, definition });
+                    (What::Server(server), Availability::Offered)
+                }
+            },
             ToolKind::Toolset(toolset) => {
                 return self.toolset(toolset, &definition, added, warnings);
             }

@@ -75,7 +75,7 @@ impl Given {
             changes: changes.collect(),
             activated,
             choice: request.tool_choice,
-            searches_here: false,
+            runs: ToolsRunHere::default(),
             history_has_calls: self.history,
         };
         let set = ToolSet::new(requested, &self.profile, &mut warnings)?;

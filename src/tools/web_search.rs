@@ -8,9 +8,6 @@ use crate::model::search::{SearchTool, UserLocation};
 use crate::model::tool::ToolDefinition;
 use crate::text::words;
 
-/// Name of the tool, and of the function.
-pub(super) const NAME: &str = "web_search";
-
 /// Description of the function for the model. A constant text keeps the upstream's prompt cache.
 pub(super) const DESCRIPTION: &str =
     "Search the web. Returns numbered results with title, address and text.";

@@ -14,6 +14,7 @@ mod rounds;
 mod session;
 #[path = "../support/mod.rs"]
 mod support;
+mod tool_search;
 
 use serde_json::{Value, json};
 

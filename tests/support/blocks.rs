@@ -13,6 +13,7 @@ pub fn hosted(kind: &str, block: &Value) -> Result<(), String> {
         "server_tool_use" => searched(block),
         "mcp_tool_use" => called_mcp(block),
         "web_search_tool_result" => found(block),
+        "tool_search_tool_result" => found_tools(block),
         "mcp_tool_result" => gave_mcp(block),
         _ => Err(format!("unknown block {block}")),
     }
@@ -34,7 +35,10 @@ pub fn hosted_whole(kind: &str, block: &Value) -> Result<(), String> {
 /// Checks a search, its input aside.
 fn searched(block: &Value) -> Result<(), String> {
     keys(block, &["type", "id", "name", "input"], &["caller"])?;
-    equals(block, "name", &"web_search".into())?;
+    let name = block["name"].as_str().unwrap_or_default();
+    if !["web_search", "tool_search_tool_regex", "tool_search_tool_bm25"].contains(&name) {
+        return Err(format!("a call of no server tool: {block}"));
+    }
     if !block["id"].as_str().is_some_and(|id| id.starts_with("srvtoolu_") && id.len() > 9) {
         return Err(format!("a search without an id: {block}"));
     }
@@ -55,6 +59,25 @@ fn found(block: &Value) -> Result<(), String> {
     for result in content.as_array().ok_or("a result is neither a list nor an error")? {
         keys(result, &["type", "url", "title", "encrypted_content"], &["page_age"])?;
         equals(result, "type", &"web_search_result".into())?;
+    }
+    Ok(())
+}
+
+/// Checks what a search for tools found.
+fn found_tools(block: &Value) -> Result<(), String> {
+    keys(block, &["type", "tool_use_id", "content"], &[])?;
+    if !block["tool_use_id"].as_str().is_some_and(|id| id.starts_with("srvtoolu_")) {
+        return Err(format!("a result without its search: {block}"));
+    }
+    let content = &block["content"];
+    if content["type"] == "tool_search_tool_result_error" {
+        return keys(content, &["type", "error_code"], &["error_message"]);
+    }
+    keys(content, &["type", "tool_references"], &[])?;
+    equals(content, "type", &"tool_search_tool_search_result".into())?;
+    for reference in content["tool_references"].as_array().ok_or("no list of references")? {
+        keys(reference, &["type", "tool_name"], &[])?;
+        equals(reference, "type", &"tool_reference".into())?;
     }
     Ok(())
 }

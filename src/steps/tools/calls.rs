@@ -1,20 +1,21 @@
-//! Calls of the tool `web_search` in one answer: their results, and the limits of the loop.
+//! Calls of server tools in one answer: their results, and the limits of the loop.
 //!
 //! Each call gets one result, and a failure is a result, too. An equal call is answered from the
-//! result of the first one, without another search. A loop ends: the last round has no server
-//! tools, so that the model must answer.
+//! result of the first one, without another run. A loop ends: the last round has no server tools,
+//! so that the model must answer.
 
 use std::sync::Arc;
 
+use super::OpeningBlock;
 use super::body::NextRequest;
-use super::search;
-use super::{OpeningBlock, SearchOutcome, failed, written};
+use super::job::{CallLimit, Job, OwnOutput, SharedState, Work};
+use super::kinds;
 use crate::StopReason;
 use crate::config::{ServerTools, Settings};
 use crate::error::Error;
 use crate::json;
 use crate::model::event::{ServerCall, ServerResult};
-use crate::model::search::{SearchFailure, SearchTool};
+use crate::model::own_tool::OwnTool;
 use crate::observe::report::Report;
 use crate::steps::{
     Between, Came, Change, EndedRound, Limit, NextRound, Question, ReadLimits, See, Step,
@@ -22,34 +23,30 @@ use crate::steps::{
 use crate::text::words;
 use crate::tools::is_of_server;
 
-/// Maximum size of a query, in bytes.
-const QUERY_BYTES_MAX: usize = 400;
-
 /// Number of equal calls from which on the model must answer without server tools.
 const REPEATS_MAX: u32 = 3;
 
 /// Number of output tokens below which no further round begins.
 const TOKENS_MIN: u64 = 16;
 
-/// Number of searches that are run at the same time, for the time that all of them may take.
+/// Number of calls that are run at the same time, for the time that all of them may take.
 const AT_ONCE: usize = 4;
 
-/// Calls of web searches in one answer, over all its rounds.
+/// Calls of server tools in one answer, over all its rounds.
 #[derive(Debug)]
-pub(crate) struct SearchCalls {
-    tool: Arc<SearchTool>,
+pub(crate) struct OwnCalls {
+    tools: Vec<UsedTool>,
     limits: ServerTools,
     /// Calls of the round, in the order in which the model made them.
     round: Vec<RoundCall>,
     /// Number of calls of the round whose results the client has.
     told: usize,
-    /// Searches of all rounds, in the order in which they are run.
-    searches: Vec<Search>,
+    /// Runs of tools in all rounds, in the order in which they began.
+    runs: Vec<ToolRun>,
+    shared: SharedState,
     /// Number of requests to the upstream for the answer.
     turns: u32,
     calls: u32,
-    /// Number of searches for which the search service was asked, or will be.
-    uses: u64,
     result_bytes: usize,
     /// Number of output tokens of the round.
     output_tokens: u64,
@@ -64,44 +61,77 @@ pub(crate) struct SearchCalls {
     tells_turn: Option<bool>,
 }
 
+/// Server tool that Creole runs, with its number of uses.
+#[derive(Debug)]
+struct UsedTool {
+    tool: Arc<OwnTool>,
+    /// Number of runs of the tool that have begun.
+    uses: u64,
+}
+
 /// Call of a round.
 #[derive(Debug)]
 struct RoundCall {
     id: String,
-    /// Search that answers the call, by its index, or the reason why nothing is searched.
-    outcome: Result<usize, SearchFailure>,
-    /// True if the search is run for this call, and not for an earlier, equal call.
+    /// Run that answers the call, by its index, or the output of a call that is not run.
+    outcome: Result<usize, OwnOutput>,
+    /// True if the tool is run for this call, and not for an earlier, equal call.
     is_first: bool,
 }
 
-/// Web search of an answer.
+/// Run of a server tool, which answers one call or several equal calls.
 #[derive(Debug)]
-struct Search {
-    query: String,
-    /// Number of calls that the search answers.
+struct ToolRun {
+    tool: Arc<OwnTool>,
+    /// Input of the calls, in a form that is the same for equal calls.
+    key: Option<String>,
+    /// Number of calls that the run answers.
     calls: u32,
-    /// Result of the search, once known.
-    result: Option<SearchOutcome>,
+    progress: RunProgress,
 }
 
-impl Search {
+/// Progress of a tool's run.
+#[derive(Debug)]
+enum RunProgress {
+    Asking(Box<dyn Job>),
+    Done(OwnOutput),
+}
+
+impl ToolRun {
+    fn job(&self) -> Option<&dyn Job> {
+        match &self.progress {
+            RunProgress::Asking(job) => Some(&**job),
+            RunProgress::Done(_) => None,
+        }
+    }
+
+    fn output(&self) -> Option<&OwnOutput> {
+        match &self.progress {
+            RunProgress::Done(output) => Some(output),
+            RunProgress::Asking(_) => None,
+        }
+    }
+
     fn held_bytes(&self) -> usize {
-        let pages = self.result.as_ref().and_then(|result| result.as_ref().ok());
-        self.query.len().saturating_add(pages.map_or(0, |pages| super::held_bytes(pages)))
+        let work = match &self.progress {
+            RunProgress::Asking(job) => job.held_bytes(),
+            RunProgress::Done(output) => output.held_bytes(),
+        };
+        work.saturating_add(self.key.as_ref().map_or(0, String::len))
     }
 }
 
-impl SearchCalls {
-    pub(super) fn new(tool: Arc<SearchTool>, limits: &ServerTools) -> Self {
+impl OwnCalls {
+    pub(super) fn new(tools: Vec<Arc<OwnTool>>, limits: &ServerTools) -> Self {
         Self {
-            tool,
+            tools: tools.into_iter().map(|tool| UsedTool { tool, uses: 0 }).collect(),
             limits: limits.clone(),
             round: Vec::new(),
             told: 0,
-            searches: Vec::new(),
+            runs: Vec::new(),
+            shared: SharedState::default(),
             turns: 1,
             calls: 0,
-            uses: 0,
             result_bytes: 0,
             output_tokens: 0,
             failed: 0,
@@ -112,55 +142,83 @@ impl SearchCalls {
         }
     }
 
-    /// Adds a call, and decides how the call is answered.
-    pub(super) fn add(&mut self, call: ServerCall) {
+    /// Adds a call, and decides how the call is answered. A call of another tool is left out.
+    pub(super) fn add(&mut self, call: ServerCall, see: &See<'_>) {
+        let Some(place) = self.tools.iter().position(|used| used.tool.name() == call.name) else {
+            return;
+        };
         self.calls = self.calls.saturating_add(1);
-        let (outcome, is_first) = match self.search_for(&call) {
-            Ok((search, is_first)) => (Ok(search), is_first),
-            Err(failure) => (Err(failure), false),
+        let (outcome, is_first) = match self.run_for(place, &call, see) {
+            Ok((run, is_first)) => (Ok(run), is_first),
+            Err(output) => (Err(output), false),
         };
         self.failed = self.failed.saturating_add(u32::from(outcome.is_err()));
         self.round.push(RoundCall { id: call.id, outcome, is_first });
     }
 
-    /// Returns the index of the search that answers a call, and true if the search is new.
-    fn search_for(&mut self, call: &ServerCall) -> Result<(usize, bool), SearchFailure> {
-        let query = query_of(&call.input).ok_or(SearchFailure::InvalidToolInput)?;
-        if query.len() > QUERY_BYTES_MAX {
-            return Err(SearchFailure::QueryTooLong);
+    /// Returns the index of the run that answers a call of the tool at `place`, and true if the run
+    /// is new.
+    fn run_for(
+        &mut self,
+        place: usize,
+        call: &ServerCall,
+        see: &See<'_>,
+    ) -> Result<(usize, bool), OwnOutput> {
+        let tool = self.tools.get(place).map(|used| Arc::clone(&used.tool));
+        let Some(tool) = tool else { return Ok((usize::MAX, false)) };
+        if self.calls > self.limits.calls_max || self.is_full() || self.is_late {
+            return Err(OwnOutput::of_limit(&tool, CallLimit::OfAnswer));
         }
-        let is_full = self.result_bytes >= self.limits.results_bytes_max;
-        if self.calls > self.limits.calls_max || is_full || self.is_late {
-            return Err(SearchFailure::TooManyRequests);
-        }
-        let known = self.searches.iter_mut().enumerate().find(|(_, known)| known.query == query);
-        if let Some((at, search)) = known {
-            search.calls = search.calls.saturating_add(1);
-            self.must_answer |= search.calls >= REPEATS_MAX;
-            self.result_bytes = self.result_bytes.saturating_add(search.held_bytes());
+        let begun = kinds::begin(&tool, call, see)?;
+        let is_equal = |run: &ToolRun| {
+            run.key.is_some() && run.key == begun.key && run.tool.name() == tool.name()
+        };
+        if let Some((at, run)) = self.runs.iter_mut().enumerate().find(|(_, run)| is_equal(run)) {
+            run.calls = run.calls.saturating_add(1);
+            self.must_answer |= run.calls >= REPEATS_MAX;
+            self.result_bytes = self.result_bytes.saturating_add(run.held_bytes());
             return Ok((at, false));
         }
-        if self.tool.max_uses.is_some_and(|most| self.uses >= most) {
-            return Err(SearchFailure::MaxUsesExceeded);
+        if let Some(used) = self.tools.get_mut(place) {
+            if tool.max_uses().is_some_and(|most| used.uses >= most) {
+                return Err(OwnOutput::of_limit(&tool, CallLimit::OfTool));
+            }
+            used.uses = used.uses.saturating_add(1);
         }
-        self.uses = self.uses.saturating_add(1);
-        self.searches.push(Search { query, calls: 1, result: None });
-        Ok((self.searches.len().saturating_sub(1), true))
+        let progress = match begun.work {
+            Work::Known(output) => {
+                self.note_output(&output);
+                RunProgress::Done(output)
+            }
+            Work::Asks(job) => RunProgress::Asking(job),
+        };
+        self.runs.push(ToolRun { tool, key: begun.key, calls: 1, progress });
+        Ok((self.runs.len().saturating_sub(1), true))
     }
 
-    /// Returns the searches without a result.
-    fn waiting(&self) -> impl Iterator<Item = &Search> {
-        self.searches.iter().filter(|search| search.result.is_none())
+    fn note_output(&mut self, output: &OwnOutput) {
+        self.result_bytes = self.result_bytes.saturating_add(output.held_bytes());
+        self.failed = self.failed.saturating_add(u32::from(output.is_failure()));
+    }
+
+    /// Returns true if the results of the answer are so large that no further call is run.
+    fn is_full(&self) -> bool {
+        self.result_bytes >= self.limits.results_bytes_max
+    }
+
+    /// Returns the jobs that have a question.
+    fn jobs(&self) -> impl Iterator<Item = &dyn Job> {
+        self.runs.iter().filter_map(ToolRun::job)
     }
 
     /// Returns the results of all calls as blocks with which an answer begins.
     pub(super) fn opening(&self) -> Vec<OpeningBlock> {
         let block = |call: &RoundCall| {
-            let result = match call.outcome {
-                Ok(at) => self.searches.get(at)?.result.clone()?,
-                Err(failure) => Err(failure),
+            let output = match &call.outcome {
+                Ok(run) => self.runs.get(*run)?.output()?.clone(),
+                Err(output) => output.clone(),
             };
-            Some(OpeningBlock::Result(call.id.clone(), result))
+            Some(OpeningBlock::Result(call.id.clone(), output))
         };
         self.round.iter().filter_map(block).collect()
     }
@@ -197,6 +255,19 @@ impl SearchCalls {
         }
     }
 
+    /// Returns true if a `tool_choice` forces a call that can be one of a server tool. Forced
+    /// again, the model would call that tool for ever.
+    fn may_be_forced(&self, choice: &str) -> bool {
+        match json::member(choice, "type") {
+            Some("\"any\"") => true,
+            Some("\"tool\"") => {
+                let name = json::member(choice, "name").and_then(json::string);
+                name.is_some_and(|name| self.tools.iter().any(|used| name == used.tool.name()))
+            }
+            _ => false,
+        }
+    }
+
     /// Returns the limit because of which the next round must answer.
     fn limit(&self) -> Option<Limit> {
         if self.must_answer {
@@ -206,73 +277,52 @@ impl SearchCalls {
     }
 }
 
-/// Returns the query in the input of a call; `None` if the input is no object with a query.
-fn query_of(input: &str) -> Option<String> {
-    if !json::Reader::of(input).is_object() {
-        return None;
-    }
-    let query = json::member(input, "query").and_then(json::string)?.decode();
-    Some(query.trim().to_owned()).filter(|query| !query.is_empty())
-}
-
-impl Step for SearchCalls {
+impl Step for OwnCalls {
     fn timeout_ms(&self, settings: &Settings) -> u64 {
-        let batches = self.waiting().count().div_ceil(AT_ONCE).max(1) as u64;
-        settings.server_tools.web_search.timeout_ms.saturating_mul(batches)
+        let batches = self.jobs().count().div_ceil(AT_ONCE).max(1) as u64;
+        let longest = self.jobs().map(|job| job.timeout_ms(settings)).max();
+        longest.unwrap_or_default().saturating_mul(batches)
     }
 
     fn questions_left(&self) -> usize {
-        self.waiting().count()
+        self.jobs().count()
     }
 
     fn ask<'s>(&self, see: &See<'s>, ahead: usize) -> Option<Question<'s>> {
-        let search = self.waiting().nth(ahead)?;
-        let service = &see.config.settings.server_tools.web_search;
-        let question = search::request(service, &self.tool, &search.query);
-        Some(Question::Service(question))
+        self.jobs().nth(ahead)?.ask(see, &self.shared)
     }
 
     fn limits(&self, status: u16, settings: &Settings) -> ReadLimits {
-        // The status of an error is enough.
-        let is_good = (200..300).contains(&status);
-        let bytes_max = if is_good { settings.server_tools.answer_bytes_max } else { 0 };
-        ReadLimits { bytes_max, is_half_enough: false }
+        let limits = self.jobs().map(|job| job.limits(status, settings));
+        let none = ReadLimits { bytes_max: 0, is_half_enough: false };
+        limits.max_by_key(|limits| limits.bytes_max).unwrap_or(none)
     }
 
     fn take(&mut self, came: Came, report: &mut Report) {
-        let service = &self.limits.web_search;
-        let is_full = self.result_bytes >= self.limits.results_bytes_max;
-        let result = match came {
-            _ if is_full => Err(SearchFailure::TooManyRequests),
-            Came::Web(answer) if answer.is_whole || !(200..300).contains(&answer.status) => {
-                search::read(service, &self.tool, answer.status, &answer.body)
-            }
-            _ => Err(SearchFailure::Unavailable),
+        let is_full = self.is_full();
+        let waits = |run: &&mut ToolRun| run.job().is_some();
+        let Some(run) = self.runs.iter_mut().find(waits) else { return };
+        let RunProgress::Asking(job) = &mut run.progress else { return };
+        let output = match is_full {
+            true => Some(OwnOutput::of_limit(&run.tool, CallLimit::OfAnswer)),
+            false => job.take(came, &mut self.shared, report),
         };
-        match &result {
-            Ok(pages) => {
-                self.result_bytes = self.result_bytes.saturating_add(super::held_bytes(pages));
-            }
-            Err(_) => {
-                self.failed = self.failed.saturating_add(1);
-                report.warnings.add_named("server_tool_failed", "web_search");
-            }
+        let Some(output) = output else { return };
+        if output.is_failure() {
+            report.warnings.add_named("server_tool_failed", run.tool.name());
         }
-        if let Some(search) = self.searches.iter_mut().find(|search| search.result.is_none()) {
-            search.result = Some(result);
-        }
+        run.progress = RunProgress::Done(output.clone());
+        self.note_output(&output);
     }
 
     fn next_result(&mut self) -> Option<ServerResult<'_>> {
         let call = self.round.get(self.told)?;
-        let result = match call.outcome {
-            Ok(search) => {
-                written(&call.id, self.searches.get(search)?.result.as_ref()?, call.is_first)
-            }
-            Err(failure) => failed(&call.id, failure),
+        let output = match &call.outcome {
+            Ok(run) => self.runs.get(*run)?.output()?,
+            Err(output) => output,
         };
         self.told = self.told.saturating_add(1);
-        Some(result)
+        Some(output.result(&call.id, call.is_first))
     }
 
     fn done(mut self: Box<Self>, see: &See<'_>, report: &mut Report) -> Result<Change, Error> {
@@ -304,7 +354,7 @@ impl Step for SearchCalls {
             report.warnings.acted("server_turns");
         }
         let needs_choice = limit.is_some() && !has_other_tools(tools);
-        let keeps_choice = !needs_choice && !forces_search(choice);
+        let keeps_choice = !needs_choice && !self.may_be_forced(choice);
         let choice = choice_of(choice, if needs_choice { "none" } else { "auto" });
         let next = NextRequest {
             blocks: see.said,
@@ -318,15 +368,15 @@ impl Step for SearchCalls {
     }
 
     fn held_bytes(&self) -> usize {
-        self.searches.iter().map(Search::held_bytes).fold(0, usize::saturating_add)
+        self.runs.iter().map(ToolRun::held_bytes).fold(0, usize::saturating_add)
     }
 }
 
-impl Between for SearchCalls {
-    fn take_round(&mut self, ended: EndedRound) {
+impl Between for OwnCalls {
+    fn take_round(&mut self, ended: EndedRound, see: &See<'_>) {
         self.output_tokens = ended.output_tokens;
         self.is_late = ended.since_ms >= self.limits.duration_max_ms;
-        ended.calls.into_iter().for_each(|call| self.add(call));
+        ended.calls.into_iter().for_each(|call| self.add(call, see));
     }
 }
 
@@ -336,16 +386,6 @@ fn has_other_tools(tools: &str) -> bool {
         let kind = json::member(tool, "type").and_then(json::string);
         !kind.is_some_and(|kind| is_of_server(&kind.decode()))
     })
-}
-
-/// Returns true if a `tool_choice` forces a call that can be a search. Forced again, the model
-/// would search for ever.
-fn forces_search(choice: &str) -> bool {
-    match json::member(choice, "type") {
-        Some("\"any\"") => true,
-        Some("\"tool\"") => json::member(choice, "name") == Some("\"web_search\""),
-        _ => false,
-    }
 }
 
 /// Returns a `tool_choice` of this kind, with the member `disable_parallel_tool_use` of the

@@ -18,7 +18,7 @@ const INPUT_BYTES_MAX: usize = 64 << 10;
 
 /// Writer of the client's message that continues over several rounds.
 #[derive(Debug)]
-pub(crate) struct ToolGate {
+pub(super) struct ToolGate {
     client: Box<dyn AnswerWriter>,
     /// Writer of the blocks that the request of the next round repeats.
     record: Box<dyn AnswerWriter>,
@@ -42,18 +42,27 @@ struct Sums {
     /// Token counts of each round; `None` if the client does not want them.
     rounds: Option<Vec<Counts>>,
     searches: u64,
+    /// True if the client is told the number of searches.
+    tells_searches: bool,
     /// Counts of what was cleared from the history of the newest round.
     cleared: Option<Cleared>,
 }
 
+/// Counts that the client is told at the end of its message.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Told {
+    /// True if the client gets the token counts of each round.
+    pub(super) rounds: bool,
+    /// True if the client gets the number of web searches.
+    pub(super) searches: bool,
+}
+
 impl ToolGate {
-    /// Creates the gate around the client's writer. `record` writes messages. `counts_rounds`: true
-    /// if the client gets the token counts of each round.
-    pub(crate) fn new(
-        client: Box<dyn AnswerWriter>,
-        record: Box<dyn AnswerWriter>,
+    /// Creates the gate around the client's writer. The writer `record` writes messages.
+    pub(super) fn new(
+        (client, record): (Box<dyn AnswerWriter>, Box<dyn AnswerWriter>),
         opening: Vec<OpeningBlock>,
-        counts_rounds: bool,
+        told: Told,
     ) -> Self {
         Self {
             client,
@@ -63,7 +72,11 @@ impl ToolGate {
             open: None,
             calls: Vec::new(),
             has_client_call: false,
-            sums: Sums { rounds: counts_rounds.then(Vec::new), ..Sums::default() },
+            sums: Sums {
+                rounds: told.rounds.then(Vec::new),
+                tells_searches: told.searches,
+                ..Sums::default()
+            },
         }
     }
 
@@ -122,7 +135,7 @@ impl ToolGate {
         self.client.write(
             Event::Stopped(&Stop {
                 counts: self.sums.counts,
-                searches: Some(searches),
+                searches: Some(searches).filter(|_| self.sums.tells_searches),
                 iterations: rounds.unwrap_or_default(),
                 cleared: self.sums.cleared,
                 ..*stop

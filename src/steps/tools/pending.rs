@@ -1,7 +1,7 @@
-//! Searches before the first round: calls that the history left without a result, and the search
-//! that Claude Code's `WebSearch` asks for.
+//! Calls of server tools before the first round: calls that the history left without a result, and
+//! the search that Claude Code's `WebSearch` asks for.
 //!
-//! | request | what is searched |
+//! | request | what is run |
 //! |---|---|
 //! | ends with an answer that has calls of server tools without results (`pause_turn`) | these calls |
 //! | the same, and then only results of the client's tools (a mixed turn) | these calls |
@@ -9,15 +9,14 @@
 //!
 //! The answer begins with the results, and the upstream's request has them as its last message.
 
-use std::sync::Arc;
-
 use super::OpeningBlock;
 use super::body::NextRequest;
-use super::calls::{SearchCalls, choice_of};
+use super::calls::{OwnCalls, choice_of};
 use crate::config::{Protocol, Settings, SideQuery};
 use crate::error::Error;
 use crate::json;
 use crate::model::event::ServerCall;
+use crate::model::own_tool::ToolsRunHere;
 use crate::model::{Block, Message, Request, Role};
 use crate::observe::report::Report;
 use crate::observe::warning::Warnings;
@@ -25,26 +24,27 @@ use crate::protocols;
 use crate::steps::{Came, Change, Opening, Question, ReadLimits, See, Step, blocks};
 use crate::text::names::NameSet;
 use crate::text::words;
-use crate::tools::searches_of;
+use crate::tools::own_tools;
 
 /// Beginning of the text with which Claude Code asks for a web search.
 const CLAUDE_CODE_ASKS: &str = "Perform a web search for the query: ";
 
-/// Searches before the first round of an answer.
+/// Calls before the first round of an answer.
 struct Pending {
-    calls: SearchCalls,
+    calls: OwnCalls,
     /// Call that Creole makes in the model's place.
     own: Option<ServerCall>,
 }
 
-/// Collects the searches that are due before the first round.
+/// Collects the calls that are due before the first round.
 pub(crate) fn begin(see: &See<'_>, _: &mut Report) -> Option<Box<dyn Step>> {
     let settings = &see.config.settings.server_tools;
-    if !settings.searches() || !see.can.ask_services {
+    if !see.can.ask_services {
         return None;
     }
     let body = see.text()?;
-    if !blocks::may_have(body, "\"server_tool_use\"") && !words::has(body, CLAUDE_CODE_ASKS) {
+    let may_ask = settings.searches() && words::has(body, CLAUDE_CODE_ASKS);
+    if !blocks::may_have(body, "\"server_tool_use\"") && !may_ask {
         return None;
     }
     // An upstream that speaks Messages gets the request as it came.
@@ -53,23 +53,28 @@ pub(crate) fn begin(see: &See<'_>, _: &mut Report) -> Option<Box<dyn Step>> {
         return None;
     }
     let request = Request::read(body, &mut Warnings::new(false)).ok()?;
-    // A definition that cannot be read is refused when the request is translated.
-    let tool = searches_of(&request, body)?.ok()?;
-    let mut calls = SearchCalls::new(Arc::new(tool), settings);
+    let runs = protocols::runs_here(settings, &request, &upstream.profile);
+    let tools = own_tools(&request, body, runs);
+    if tools.is_empty() {
+        return None;
+    }
     let choice = json::member(body, "tool_choice").unwrap_or_default();
     let may_call = json::member(choice, "type") != Some("\"none\"");
     let own = match settings.web_search.side_query {
-        SideQuery::Search if may_call => query_of(&request).map(|query| own_call(&query, see)),
+        SideQuery::Search if may_call && runs.web_search => {
+            query_of(&request).map(|query| own_call(&query, see))
+        }
         SideQuery::Search | SideQuery::Model => None,
     };
     let pending = match &own {
         Some(call) => vec![call.clone()],
-        None => pending_calls(&request.messages),
+        None => pending_calls(&request.messages, runs),
     };
     if pending.is_empty() {
         return None;
     }
-    pending.into_iter().for_each(|call| calls.add(call));
+    let mut calls = OwnCalls::new(tools, settings);
+    pending.into_iter().for_each(|call| calls.add(call, see));
     Some(Box::new(Pending { calls, own }))
 }
 
@@ -93,7 +98,7 @@ fn own_call(query: &str, see: &See<'_>) -> ServerCall {
 
 /// Returns the calls of server tools without a result, if the newest answer has some and the
 /// client's next turn does not go past them.
-fn pending_calls(messages: &[Message<'_>]) -> Vec<ServerCall> {
+fn pending_calls(messages: &[Message<'_>], runs: ToolsRunHere) -> Vec<ServerCall> {
     let Some(at) = messages.iter().rposition(|message| message.role == Role::Assistant) else {
         return Vec::new();
     };
@@ -114,8 +119,8 @@ fn pending_calls(messages: &[Message<'_>]) -> Vec<ServerCall> {
     let blocks = messages.get(at).map(|message| message.content.as_slice()).unwrap_or_default();
     let pending = blocks.iter().filter_map(|block| match block {
         Block::ServerToolUse(call)
-            if call.name == "web_search"
-                && !call.is_mcp
+            if !call.is_mcp
+                && runs.has(&call.name.decode())
                 && !answered.contains(&call.id.decode()) =>
         {
             Some(ServerCall {

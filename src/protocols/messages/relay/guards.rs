@@ -23,9 +23,9 @@ use crate::carry::marks::Marks;
 use crate::config::Guards;
 use crate::error::Error;
 use crate::guards::loops::Guarded;
-use crate::history::server_tools::ToolsRunHere;
 use crate::history::{History, Recipient, pairs};
 use crate::json;
+use crate::model::own_tool::ToolsRunHere;
 use crate::model::request_context::Withheld;
 use crate::model::tool::{ReferencedTool, ToolChange};
 use crate::model::turn::Turn;
@@ -108,7 +108,7 @@ impl<'a> GuardedRequest<'a> {
             of_client || tool.name.is_some()
         });
         let requested = ToolRequest {
-            searches_here: false,
+            runs: ToolsRunHere::default(),
             // Errors of this call are not reported, so no paths are needed.
             body: "",
             definitions: request.tools,

@@ -26,6 +26,25 @@ pub(super) fn write_result(result: &ServerResult<'_>, out: &mut Vec<u8>) {
             json.key("error_code").text(failure.code()).end_object();
             write_caller(&mut json);
         }
+        ServerOutput::Tools(names) => {
+            begin_tool_search_result(result.id, &mut json);
+            json.begin_object().kind("tool_search_tool_search_result");
+            json.key("tool_references").begin_array();
+            for name in names {
+                json.value().begin_object().kind("tool_reference");
+                json.key("tool_name").text(name).end_object();
+            }
+            json.end_array().end_object();
+        }
+        ServerOutput::ToolSearchFailed(failure) => {
+            begin_tool_search_result(result.id, &mut json);
+            json.begin_object().kind("tool_search_tool_result_error");
+            json.key("error_code").text(failure.code());
+            if let Some(message) = failure.message() {
+                json.key("error_message").text(message);
+            }
+            json.end_object();
+        }
         ServerOutput::Mcp { text, is_error } => {
             json.kind("mcp_tool_result").key("tool_use_id").text(result.id);
             json.key("is_error").bool(is_error);
@@ -37,6 +56,11 @@ pub(super) fn write_result(result: &ServerResult<'_>, out: &mut Vec<u8>) {
         }
     }
     json.end_object();
+}
+
+fn begin_tool_search_result(id: &str, json: &mut Writer<'_>) {
+    json.kind("tool_search_tool_result").key("tool_use_id").text(id);
+    json.key("content");
 }
 
 fn begin_search_result(id: &str, json: &mut Writer<'_>) {

@@ -15,8 +15,79 @@ mod request;
 mod services;
 mod snippet;
 
-pub(crate) use read::read;
-pub(crate) use request::request;
+use super::job::{Begun, Job, OwnOutput, SharedState, Work};
+use crate::config::{Settings, WebSearchService};
+use crate::json;
+use crate::model::search::{SearchFailure, SearchTool};
+use crate::observe::report::Report;
+use crate::steps::{Came, Question, ReadLimits, See};
+use read::read;
+use request::request;
+
+/// Maximum size of a query, in bytes.
+const QUERY_BYTES_MAX: usize = 400;
+
+/// Web search for one call.
+#[derive(Debug)]
+struct SearchJob {
+    service: WebSearchService,
+    tool: SearchTool,
+    query: String,
+}
+
+/// Begins the search for a call with this input.
+///
+/// # Errors
+/// The output for an input without a query, or with a query that is too long.
+pub(super) fn begin(tool: &SearchTool, input: &str, see: &See<'_>) -> Result<Begun, OwnOutput> {
+    let failed = |failure| OwnOutput::Search(Err(failure));
+    let query = query_of(input).ok_or_else(|| failed(SearchFailure::InvalidToolInput))?;
+    if query.len() > QUERY_BYTES_MAX {
+        return Err(failed(SearchFailure::QueryTooLong));
+    }
+    let service = see.config.settings.server_tools.web_search.clone();
+    let job = SearchJob { service, tool: tool.clone(), query: query.clone() };
+    Ok(Begun { key: Some(query), work: Work::Asks(Box::new(job)) })
+}
+
+/// Returns the query in the input of a call; `None` if the input is no object with a query.
+fn query_of(input: &str) -> Option<String> {
+    if !json::Reader::of(input).is_object() {
+        return None;
+    }
+    let query = json::member(input, "query").and_then(json::string)?.decode();
+    Some(query.trim().to_owned()).filter(|query| !query.is_empty())
+}
+
+impl Job for SearchJob {
+    fn ask(&self, _: &See<'_>, _: &SharedState) -> Option<Question<'static>> {
+        Some(Question::Service(request(&self.service, &self.tool, &self.query)))
+    }
+
+    fn limits(&self, status: u16, settings: &Settings) -> ReadLimits {
+        // The status of an error is enough.
+        let is_good = (200..300).contains(&status);
+        let bytes_max = if is_good { settings.server_tools.answer_bytes_max } else { 0 };
+        ReadLimits { bytes_max, is_half_enough: false }
+    }
+
+    fn take(&mut self, came: Came, _: &mut SharedState, _: &mut Report) -> Option<OwnOutput> {
+        Some(OwnOutput::Search(match came {
+            Came::Web(answer) if answer.is_whole || !(200..300).contains(&answer.status) => {
+                read(&self.service, &self.tool, answer.status, &answer.body)
+            }
+            _ => Err(SearchFailure::Unavailable),
+        }))
+    }
+
+    fn timeout_ms(&self, _: &Settings) -> u64 {
+        self.service.timeout_ms
+    }
+
+    fn held_bytes(&self) -> usize {
+        self.query.len()
+    }
+}
 
 #[cfg(test)]
 mod tests;

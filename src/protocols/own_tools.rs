@@ -1,0 +1,51 @@
+//! Decision which server tools of a request Creole runs.
+
+use crate::config::{ServerTools, ToolSearch};
+use crate::model::Request;
+use crate::model::own_tool::ToolsRunHere;
+use crate::model::tool::ToolDefinition;
+use crate::profile::Profile;
+use crate::tokens::tokens_of;
+use crate::tools::server_tool_name;
+
+/// Number of deferred tools up to which all of them are sent at once.
+const DEFERRED_MAX: usize = 30;
+
+/// Estimated size of deferred tools up to which all of them are sent at once, in tokens.
+const DEFERRED_TOKENS_MAX: u64 = 10_000;
+
+/// Returns the server tools that the request offers and Creole runs.
+pub(crate) fn runs_here(
+    settings: &ServerTools,
+    request: &Request<'_>,
+    profile: &Profile,
+) -> ToolsRunHere {
+    let mut runs = ToolsRunHere::default();
+    for tool in &request.tools {
+        match server_tool_name(tool) {
+            Some("web_search") => runs.web_search = settings.searches(),
+            Some(name) if name.starts_with("tool_search") => runs.tool_search = true,
+            _ => {}
+        }
+    }
+    runs.tool_search &= match settings.tool_search {
+        ToolSearch::SendAll => false,
+        ToolSearch::Run => true,
+        ToolSearch::Auto => is_worth_a_search(request, profile),
+    };
+    runs
+}
+
+/// Returns true if the deferred tools are too many to be sent at once.
+fn is_worth_a_search(request: &Request<'_>, profile: &Profile) -> bool {
+    let deferred = || request.tools.iter().filter(|tool| tool.defer_loading);
+    let is_above_max = profile.max_tools > 0 && request.tools.len() > profile.max_tools;
+    let bytes = |tool: &ToolDefinition<'_>| {
+        let description = tool.description.map_or(0, |text| text.raw().len());
+        let schema = tool.input_schema.map_or(0, |schema| schema.text().len());
+        description.saturating_add(schema) as u64
+    };
+    deferred().count() > DEFERRED_MAX
+        || deferred().next().is_some() && is_above_max
+        || tokens_of(deferred().map(bytes).fold(0, u64::saturating_add)) > DEFERRED_TOKENS_MAX
+}

@@ -1,0 +1,18 @@
+//! Kinds of server tools that Creole runs: a row for each.
+
+use super::job::{Begun, OwnOutput};
+use super::{search, tool_search};
+use crate::model::event::ServerCall;
+use crate::model::own_tool::OwnTool;
+use crate::steps::See;
+
+/// Begins the work for a call of `tool`.
+///
+/// # Errors
+/// The output for an input that the tool cannot use.
+pub(super) fn begin(tool: &OwnTool, call: &ServerCall, see: &See<'_>) -> Result<Begun, OwnOutput> {
+    match tool {
+        OwnTool::WebSearch(tool) => search::begin(tool, &call.input, see),
+        OwnTool::ToolSearch(method) => tool_search::begin(*method, &call.input, see),
+    }
+}
