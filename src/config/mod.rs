@@ -21,6 +21,7 @@ mod server_tools;
 mod session;
 mod variables;
 mod vision;
+mod web_fetch;
 
 use crate::profile::Profile;
 use crate::setting::{Bounds, keys, word_enum};
@@ -41,6 +42,7 @@ pub use server_tools::{
 };
 pub use session::{SessionHeaders, SessionId};
 pub use vision::Vision;
+pub use web_fetch::{DomainName, IpNetwork, PriorContext, PublicGuard, WebFetch};
 
 pub use crate::observe::log::Log;
 

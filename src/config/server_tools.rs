@@ -6,7 +6,7 @@ use std::fmt;
 use super::address::parts;
 use super::credentials::ServiceKey;
 use super::document::ConfigError;
-use super::{Address, BYTES, Config, MILLISECONDS};
+use super::{Address, BYTES, Config, IpNetwork, MILLISECONDS, WebFetch};
 use crate::json::{Error, Reader, Writer};
 use crate::setting::{Bounds, Named, Setting, UnreadMembers, ValueType, keys, word_enum};
 use crate::text::words;
@@ -24,6 +24,11 @@ keys! {
         web_search: WebSearchService = WebSearchService::default();
         /// Search for deferred tools (`tool_search_tool_regex`, `tool_search_tool_bm25`).
         tool_search: ToolSearch = ToolSearch::Auto;
+        /// Pages that are fetched when a model calls `web_fetch`. Absent: no page is fetched.
+        web_fetch: Option<WebFetch> = None;
+        /// Networks that are not public, and that fetches of pages and images may reach all the same,
+        /// such as `10.20.0.0/16`.
+        private_networks: Vec<IpNetwork> = Vec::new();
         /// Most requests to the model's upstream for one answer.
         turns_max: u32 = 10, Bounds::Between(1, 50);
         /// Most calls of server tools for one answer. Further calls get the error
@@ -275,7 +280,7 @@ impl Config {
     /// # Errors
     /// The configuration has a service, which the host would never call.
     pub fn check_no_services(&self) -> Result<(), String> {
-        if !self.settings.server_tools.searches() {
+        if !self.settings.server_tools.searches() && !self.settings.server_tools.fetches() {
             return Ok(());
         }
         let reason = "this host cannot call services; run creole serve or the Worker";
@@ -290,6 +295,12 @@ impl ServerTools {
         self.web_search.kind != SearchKind::Off
     }
 
+    /// Returns true if `web_fetch` can be run.
+    #[must_use]
+    pub fn fetches(&self) -> bool {
+        self.web_fetch.is_some()
+    }
+
     /// Reads the credentials of the services from the host, and checks the services. A service that
     /// is switched off is not checked.
     ///
@@ -299,6 +310,7 @@ impl ServerTools {
         &mut self,
         secret: &impl Fn(&str) -> Option<String>,
     ) -> Result<(), ConfigError> {
+        self.web_fetch.as_ref().map_or(Ok(()), WebFetch::check)?;
         if !self.searches() {
             return Ok(());
         }

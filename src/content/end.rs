@@ -141,6 +141,7 @@ impl Content {
             counts,
             iterations: &[],
             searches: Some(self.summary().searches()).filter(|searches| *searches > 0),
+            fetches: None,
             service_tier: self.summary().service_tier(),
             cleared: to.context.cleared,
         };

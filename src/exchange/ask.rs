@@ -64,6 +64,8 @@ struct AskHead {
     status: u16,
     /// Target of a redirection, from the `location` header.
     location: Option<String>,
+    /// Media type of the body, from the `content-type` header.
+    content_type: Option<String>,
     limits: ReadLimits,
 }
 
@@ -142,7 +144,8 @@ impl Exchange {
             Asker::Document => return true,
         };
         let location = headers.value("location").map(str::to_owned);
-        ask.head = Some(AskHead { status, location, limits });
+        let content_type = headers.value("content-type").map(str::to_owned);
+        ask.head = Some(AskHead { status, location, content_type, limits });
         let is_list = matches!(ask.asker, Asker::Models(_));
         if !ask.is_of_client() {
             // The client gets no byte of the answer to an auxiliary call, and the step's timeout
@@ -214,8 +217,9 @@ impl Exchange {
             (Asker::Document, _) | (Asker::Model { .. } | Asker::Web, None) => {
                 Came::Nothing(Nothing::Unreachable)
             }
-            (Asker::Web, Some(AskHead { status, location, .. })) => {
-                Came::Web(WebAnswer { status, location, body, is_whole: end == End::Complete })
+            (Asker::Web, Some(AskHead { status, location, content_type, .. })) => {
+                let is_whole = end == End::Complete;
+                Came::Web(WebAnswer { status, location, content_type, body, is_whole })
             }
             // The part that is missing from the model's answer could change its meaning.
             (Asker::Model { .. }, _) if end == End::Aborted => Came::Nothing(Nothing::BrokeOff),
@@ -351,11 +355,12 @@ impl Exchange {
 impl Call {
     /// Builds the call that fetches a URL from a web server. No header of the client is sent.
     pub(super) fn web(id: CallId, question: WebQuestion) -> Self {
-        let WebQuestion { url, may_be_private, accept } = question;
+        let WebQuestion { url, may_be_private, accept, user_agent } = question;
+        let user_agent = user_agent.as_deref();
         let headers = [
             ("accept", accept),
             ("accept-encoding", "identity"),
-            ("user-agent", concat!("creole/", env!("CARGO_PKG_VERSION"))),
+            ("user-agent", user_agent.unwrap_or(concat!("creole/", env!("CARGO_PKG_VERSION")))),
         ];
         let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
         let to = To::Web(Fetch { url, may_be_private });

@@ -247,6 +247,7 @@ impl Failure {
         match self {
             Self::Timeout => Nothing::TimedOut,
             Self::BrokeOff | Self::Undecodable => Nothing::BrokeOff,
+            Self::Unreachable(Unreachable::NotAllowed) => Nothing::NotAllowed,
             _ => Nothing::Unreachable,
         }
     }

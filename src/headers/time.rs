@@ -122,7 +122,7 @@ fn is_rfc3339(text: &str) -> bool {
 }
 
 /// Returns the RFC 3339 form, in UTC, of a time in seconds since the Unix epoch.
-fn rfc3339(seconds: u64) -> String {
+pub(crate) fn rfc3339(seconds: u64) -> String {
     let (mut days, clock) = (seconds / 86_400, seconds % 86_400);
     let mut year = 1970u64;
     let leap = |year: u64| {

@@ -26,6 +26,7 @@ pub(crate) mod beginning;
 mod blanks;
 pub(crate) mod body_images;
 pub(crate) mod clearing;
+pub(crate) mod fetched;
 pub(crate) mod hidden_images;
 mod image_types;
 mod neighbours;

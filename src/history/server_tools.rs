@@ -5,6 +5,7 @@
 //! shapes, and each new tool adds one. Their readable parts are found by member name at any depth:
 //! titles and addresses, outputs, texts, error codes. Encrypted parts and base64 are left out.
 
+use super::fetched::push_fetched;
 use crate::carry::sealed;
 use crate::json::{self, Raw, Reader, Str, ValueKind, escape};
 use crate::model::own_tool::ToolsRunHere;
@@ -75,6 +76,7 @@ pub(crate) fn push_output(out: &mut Vec<u8>, result: &ServerToolResult<'_>) {
         ServerResultKind::WebSearch if result.content.starts_with('{') => {
             push_failure(out, result.content);
         }
+        ServerResultKind::WebFetch => push_fetched(out, result.content),
         ServerResultKind::ToolSearch if json::member(result.content, "error_code").is_some() => {
             push_failure(out, result.content);
         }

@@ -234,6 +234,8 @@ pub(crate) struct ServerToolResult<'a> {
 pub(crate) enum ServerResultKind {
     /// Result of a web search.
     WebSearch,
+    /// Result of a fetch of a page.
+    WebFetch,
     /// Result of a search for tools.
     ToolSearch,
     /// Result of another tool.

@@ -6,6 +6,7 @@
 
 use super::context_management::Cleared;
 use super::counts::Counts;
+use super::fetch::{FetchFailure, FetchedPage};
 use super::own_tool::ToolSearchFailure;
 use super::search::{Citation, FoundPage, SearchFailure};
 use crate::StopReason;
@@ -100,7 +101,7 @@ pub struct ServerResult<'e> {
     pub id: &'e str,
     /// Output of the tool, or its failure.
     pub output: ServerOutput<'e>,
-    /// True if the result counts as a web search of Creole's own in the token counts.
+    /// True if the result counts as a web search or a fetch of Creole's own in the token counts.
     pub is_counted: bool,
 }
 
@@ -111,6 +112,10 @@ pub enum ServerOutput<'e> {
     Pages(&'e [FoundPage]),
     /// Failure of a web search.
     SearchFailed(SearchFailure),
+    /// Page that was fetched.
+    Page(&'e FetchedPage),
+    /// Failure to fetch a page.
+    FetchFailed(FetchFailure),
     /// Names of the tools that a search for tools found.
     Tools(&'e [String]),
     /// Failure of a search for tools.
@@ -140,6 +145,8 @@ pub struct Stop<'e> {
     /// Number of web searches that the upstream or Creole ran; `None` if the request offers no web
     /// search, or the upstream ran none.
     pub searches: Option<u64>,
+    /// Number of pages that Creole fetched; `None` if the request offers no tool that fetches.
+    pub fetches: Option<u64>,
     /// Token counts of each round, if the answer has several rounds and the client wants them.
     pub iterations: &'e [Counts],
     /// Service tier that served the request, as a value of the Messages API.

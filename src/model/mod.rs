@@ -8,6 +8,7 @@
 pub mod context_management;
 pub mod counts;
 pub mod event;
+pub mod fetch;
 pub mod hosted;
 pub mod limits;
 pub(crate) mod mcp_servers;

@@ -1,5 +1,6 @@
 //! Server tools that Creole runs, as a request defines them.
 
+use super::fetch::FetchTool;
 use super::search::SearchTool;
 
 /// Server tool of a request that Creole runs.
@@ -7,6 +8,8 @@ use super::search::SearchTool;
 pub enum OwnTool {
     /// Tool `web_search`.
     WebSearch(SearchTool),
+    /// Tool `web_fetch`.
+    WebFetch(FetchTool),
     /// Tool that searches the deferred tools of the request.
     ToolSearch(ToolSearchMethod),
 }
@@ -26,6 +29,7 @@ impl OwnTool {
     pub fn name(&self) -> &'static str {
         match self {
             Self::WebSearch(_) => "web_search",
+            Self::WebFetch(_) => "web_fetch",
             Self::ToolSearch(ToolSearchMethod::Regex) => "tool_search_tool_regex",
             Self::ToolSearch(ToolSearchMethod::Bm25) => "tool_search_tool_bm25",
         }
@@ -36,6 +40,7 @@ impl OwnTool {
     pub fn max_uses(&self) -> Option<u64> {
         match self {
             Self::WebSearch(search) => search.max_uses,
+            Self::WebFetch(fetch) => fetch.max_uses,
             Self::ToolSearch(_) => None,
         }
     }
@@ -77,6 +82,7 @@ impl ToolSearchFailure {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ToolsRunHere {
     pub(crate) web_search: bool,
+    pub(crate) web_fetch: bool,
     pub(crate) tool_search: bool,
 }
 
@@ -85,6 +91,7 @@ impl ToolsRunHere {
     pub(crate) fn has(self, name: &str) -> bool {
         match name {
             "web_search" => self.web_search,
+            "web_fetch" => self.web_fetch,
             "tool_search_tool_regex" | "tool_search_tool_bm25" => self.tool_search,
             _ => false,
         }

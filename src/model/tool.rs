@@ -41,7 +41,7 @@ pub(crate) struct ToolDefinition<'a> {
     rare: Option<Box<Rare<'a>>>,
 }
 
-/// Members of a web search tool that are seldom used.
+/// Members of a web search tool or a web fetch tool that are seldom used.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SearchMembers<'a> {
     /// Member `user_location`, as the JSON text of an object.
@@ -50,8 +50,14 @@ pub(crate) struct SearchMembers<'a> {
     pub allowed_domains: Option<&'a str>,
     /// Member `blocked_domains`, as JSON text.
     pub blocked_domains: Option<&'a str>,
-    /// Member `max_uses`: maximum number of searches.
+    /// Member `max_uses`: maximum number of calls.
     pub max_uses: Option<u64>,
+    /// Member `max_content_tokens` of a web fetch tool: maximum number of tokens of a page.
+    pub max_content_tokens: Option<u64>,
+    /// Member `citations` of a web fetch tool, as JSON text.
+    pub citations: Option<&'a str>,
+    /// Member `url_sources` of a web fetch tool, as JSON text.
+    pub url_sources: Option<&'a str>,
 }
 
 /// Members of an MCP toolset, as JSON text.
@@ -89,7 +95,7 @@ pub(crate) struct Rare<'a> {
     pub max_characters: Option<u64>,
     /// Member `configs` of a toolset, in the client's order.
     pub configs: Vec<MemberConfig>,
-    /// Members that only a web search tool has.
+    /// Members that only a web search tool or a web fetch tool has.
     search: Option<Box<SearchMembers<'a>>>,
     /// Members that only an MCP toolset has.
     mcp: Option<Box<McpToolset<'a>>>,
@@ -200,6 +206,11 @@ impl<'a> ToolDefinition<'a> {
                     "allowed_domains" => rare.search_mut().allowed_domains = Some(value),
                     "blocked_domains" => rare.search_mut().blocked_domains = Some(value),
                     "max_uses" => rare.search_mut().max_uses = value.parse().ok(),
+                    "max_content_tokens" => {
+                        rare.search_mut().max_content_tokens = value.parse().ok();
+                    }
+                    "citations" => rare.search_mut().citations = Some(value),
+                    "url_sources" => rare.search_mut().url_sources = Some(value),
                     "mcp_server_name" => rare.mcp_mut().server_name = Some(value),
                     "default_config" => rare.mcp_mut().default_config = Some(value),
                     "tools" => rare.mcp_mut().tools = Some(value),
@@ -234,7 +245,7 @@ impl<'a> Rare<'a> {
         self.computer.get_or_insert_default()
     }
 
-    /// Returns the members that only a web search tool has.
+    /// Returns the members that only a web search tool or a web fetch tool has.
     pub(crate) fn search(&self) -> SearchMembers<'a> {
         self.search.as_deref().copied().unwrap_or_default()
     }

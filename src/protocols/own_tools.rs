@@ -24,6 +24,7 @@ pub(crate) fn runs_here(
     for tool in &request.tools {
         match server_tool_name(tool) {
             Some("web_search") => runs.web_search = settings.searches(),
+            Some("web_fetch") => runs.web_fetch = settings.fetches(),
             Some(name) if name.starts_with("tool_search") => runs.tool_search = true,
             _ => {}
         }

@@ -1,4 +1,6 @@
-//! URL of an image, parsed so strictly that all URL parsers agree on the server.
+//! URL of an image or a page, parsed so strictly that all URL parsers agree on the server.
+
+use std::borrow::Cow;
 
 use crate::config::{Address as Authority, FetchImages, split_authority, usual_port};
 use crate::text::words;
@@ -63,13 +65,120 @@ impl WebAddress {
         [&self.origin(), self.path.as_str()].concat()
     }
 
+    /// Returns true for `https`, false for `http`.
+    pub(crate) fn tls(&self) -> bool {
+        self.tls
+    }
+
+    /// Returns the host name in lower case.
+    pub(crate) fn host(&self) -> &str {
+        &self.host
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Returns the path with the query.
+    pub(crate) fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Returns the address without a dot at the end of its host name.
+    pub(crate) fn without_final_dot(mut self) -> Self {
+        if self.host.ends_with('.') {
+            self.host.pop();
+        }
+        self
+    }
+
+    /// Resolves a reference of a page at this address: a URL, or a part of one. Characters that no
+    /// URL may have are percent-encoded, as browsers do.
+    pub(crate) fn joined(&self, reference: &str) -> Option<Self> {
+        let reference = encoded(words::before(reference.trim(), b"#"));
+        let has_scheme = has_scheme(&reference);
+        if has_scheme {
+            return Self::parse(&reference);
+        }
+        if reference.starts_with("//") {
+            return Self::parse(&[self.scheme(), ":", &reference].concat());
+        }
+        let (path, query) = words::split_at(&reference, words::before(&reference, b"?").len());
+        let base = words::before(&self.path, b"?");
+        let path = match path {
+            "" => base.to_owned(),
+            path if path.starts_with('/') => without_dots(path),
+            path => {
+                let folder = words::rsplit_once(base, b'/').map_or("", |(folder, _)| folder);
+                without_dots(&[folder, "/", path].concat())
+            }
+        };
+        let query = if reference.is_empty() {
+            self.path.get(base.len()..).unwrap_or_default()
+        } else {
+            query
+        };
+        Self::parse(&[&self.origin(), path.as_str(), query].concat())
+    }
+
+    fn scheme(&self) -> &'static str {
+        if self.tls { "https" } else { "http" }
+    }
+
     fn origin(&self) -> String {
-        let scheme = if self.tls { "https" } else { "http" };
+        let scheme = self.scheme();
         if self.port == usual_port(self.tls) {
             return format!("{scheme}://{}", self.host);
         }
         format!("{scheme}://{}:{}", self.host, self.port)
     }
+}
+
+/// Returns true if a reference begins with a scheme, such as `mailto:`.
+fn has_scheme(reference: &str) -> bool {
+    let scheme = words::before(reference, b":/?#");
+    let in_scheme = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
+    reference.as_bytes().get(scheme.len()) == Some(&b':')
+        && scheme.starts_with(|first: char| first.is_ascii_alphabetic())
+        && scheme.bytes().all(in_scheme)
+}
+
+/// Returns a URL with the characters percent-encoded that no URL may have. Line breaks and tabs are
+/// left out.
+pub(crate) fn encoded(url: &str) -> Cow<'_, str> {
+    let is_plain = |byte: u8| byte.is_ascii_graphic() && !b"\"<>^`{|}".contains(&byte);
+    if url.bytes().all(is_plain) {
+        return url.into();
+    }
+    let mut out = String::with_capacity(url.len());
+    for byte in url.bytes() {
+        match byte {
+            b'\t' | b'\r' | b'\n' => {}
+            byte if is_plain(byte) => out.push(char::from(byte)),
+            byte => out.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    out.into()
+}
+
+/// Returns an absolute path without `.` and `..` segments.
+fn without_dots(path: &str) -> String {
+    let mut kept: Vec<&str> = Vec::new();
+    let mut segments = path.split('/').skip(1).peekable();
+    while let Some(segment) = segments.next() {
+        match segment {
+            "." => {}
+            ".." => drop(kept.pop()),
+            segment => {
+                kept.push(segment);
+                continue;
+            }
+        }
+        if segments.peek().is_none() {
+            kept.push("");
+        }
+    }
+    ["/", &kept.join("/")].concat()
 }
 
 #[cfg(test)]
@@ -146,6 +255,33 @@ mod tests {
         ] {
             let led = from.redirected(location).map(|address| address.url());
             assert_eq!(led.as_deref(), expected, "{location}");
+        }
+    }
+
+    #[test]
+    fn a_reference_of_a_page_is_resolved_as_browsers_do() {
+        let from = WebAddress::parse("https://a.example:8443/b/c?q").unwrap();
+        for (reference, expected) in [
+            ("/d?e#f", Some("https://a.example:8443/d?e")),
+            ("//b.example/d", Some("https://b.example/d")),
+            ("HTTP://b.example", Some("http://b.example/")),
+            ("d", Some("https://a.example:8443/b/d")),
+            ("./d/./e/..", Some("https://a.example:8443/b/d/")),
+            ("../../../d", Some("https://a.example:8443/d")),
+            ("..", Some("https://a.example:8443/")),
+            ("?x", Some("https://a.example:8443/b/c?x")),
+            ("", Some("https://a.example:8443/b/c?q")),
+            ("#f", Some("https://a.example:8443/b/c?q")),
+            ("d:e", None),
+            ("./d:e", Some("https://a.example:8443/b/d:e")),
+            ("/d e\n\u{e4}", Some("https://a.example:8443/d%20e%C3%A4")),
+            ("mailto:x@y.example", None),
+            ("javascript:alert(1)", None),
+            ("https://u@b.example/", None),
+            ("/\\b.example", None),
+        ] {
+            let joined = from.joined(reference).map(|address| address.url());
+            assert_eq!(joined.as_deref(), expected, "{reference}");
         }
     }
 }

@@ -143,7 +143,8 @@ impl Step for Images {
         let at = self.at.saturating_add(ahead);
         let WantedImage { address, is_private, .. } = self.wanted.get(at)?;
         let (url, may_be_private) = (address.url(), *is_private);
-        Some(Question::Web(WebQuestion { url, may_be_private, accept: ACCEPT }))
+        let question = WebQuestion { url, may_be_private, accept: ACCEPT, user_agent: None };
+        Some(Question::Web(question))
     }
 
     fn limits(&self, status: u16, settings: &Settings) -> ReadLimits {
@@ -155,7 +156,7 @@ impl Step for Images {
     }
 
     fn take(&mut self, came: Came, report: &mut Report) {
-        let WebAnswer { status, location, body, is_whole } = match came {
+        let WebAnswer { status, location, body, is_whole, .. } = match came {
             Came::Web(answer) => answer,
             Came::Nothing(Nothing::TimedOut) => return self.take_image(Err(Missing::TimedOut)),
             Came::Nothing(Nothing::BrokeOff) => return self.take_image(Err(Missing::BrokeOff)),

@@ -26,7 +26,7 @@
 //! | file | what it has |
 //! |---|---|
 //! | `blocks` | access to the blocks of a body, and their replacement |
-//! | `address` | the URL of an image, parsed so that all URL parsers agree |
+//! | `address` | the URL of an image or a page, parsed so that all URL parsers agree |
 //! | `unread` | reasons why a document has no text |
 
 pub(crate) mod address;
@@ -208,6 +208,8 @@ pub(crate) struct WebQuestion {
     pub(crate) may_be_private: bool,
     /// Media types that the step can read, for the `accept` header.
     pub(crate) accept: &'static str,
+    /// Value of the `user-agent` header; `None` for the default.
+    pub(crate) user_agent: Option<String>,
 }
 
 /// Question for a service that the configuration names, as an HTTP request. The method is `POST` if
@@ -267,6 +269,8 @@ pub(crate) enum Nothing {
     /// Reason: the request for the question could not be written.
     Unwritten,
     Unreachable,
+    /// Reason: the host does not connect to the server's address, such as a private one.
+    NotAllowed,
     BrokeOff,
     TimedOut,
 }
@@ -285,6 +289,8 @@ pub(crate) struct WebAnswer {
     pub(crate) status: u16,
     /// Target of a redirection, from the `location` header.
     pub(crate) location: Option<String>,
+    /// Media type of the body, from the `content-type` header.
+    pub(crate) content_type: Option<String>,
     pub(crate) body: Vec<u8>,
     /// True if the body of the web server's answer ended by the rules of HTTP, or was cut at the
     /// limit.

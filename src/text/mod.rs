@@ -2,6 +2,7 @@
 
 pub(crate) mod bare_json;
 pub(crate) mod base64;
+pub(crate) mod domains;
 pub mod harmless;
 pub(crate) mod hash;
 pub(crate) mod json_scan;

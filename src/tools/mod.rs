@@ -10,6 +10,7 @@
 
 mod choice;
 mod definition;
+mod domain_lists;
 mod function;
 mod hosted;
 mod mcp;
@@ -17,6 +18,7 @@ mod names;
 mod offer;
 mod own;
 mod typed;
+mod web_fetch;
 mod web_search;
 
 #[cfg(test)]

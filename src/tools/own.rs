@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::typed::ToolKind;
-use super::web_search;
+use super::{web_fetch, web_search};
 use crate::error::Error;
 use crate::model::Request;
 use crate::model::own_tool::{OwnTool, ToolSearchMethod, ToolsRunHere};
@@ -36,6 +36,11 @@ impl OwnFunction {
                 parameters: web_search::PARAMETERS,
                 remark: web_search::remark(search),
             },
+            OwnTool::WebFetch(_) => Self {
+                description: web_fetch::DESCRIPTION,
+                parameters: web_fetch::PARAMETERS,
+                remark: String::new(),
+            },
             OwnTool::ToolSearch(method) => Self {
                 description: TOOL_SEARCH,
                 parameters: match method {
@@ -58,6 +63,7 @@ pub(super) fn own_tool(
     let name = name_of(definition).filter(|name| runs.has(name))?;
     Some(Ok(match name {
         "web_search" => return Some(web_search::read(definition, body).map(OwnTool::WebSearch)),
+        "web_fetch" => return Some(web_fetch::read(definition, body).map(OwnTool::WebFetch)),
         "tool_search_tool_regex" => OwnTool::ToolSearch(ToolSearchMethod::Regex),
         _ => OwnTool::ToolSearch(ToolSearchMethod::Bm25),
     }))

@@ -1,12 +1,12 @@
 //! The tool `web_search` that Creole runs: its definition in a request, and the function that the
 //! model gets in its place.
 
+use super::domain_lists::DomainLists;
 use crate::error::Error;
-use crate::json::{self, Reader, quoted};
+use crate::json::{self, Reader};
 use crate::model::path_at;
 use crate::model::search::{SearchTool, UserLocation};
 use crate::model::tool::ToolDefinition;
-use crate::text::words;
 
 /// Description of the function for the model. A constant text keeps the upstream's prompt cache.
 pub(super) const DESCRIPTION: &str =
@@ -14,12 +14,6 @@ pub(super) const DESCRIPTION: &str =
 
 /// JSON Schema of the function's parameters.
 pub(super) const PARAMETERS: &str = r#"{"type":"object","properties":{"query":{"type":"string","description":"What to search for"}},"required":["query"],"additionalProperties":false}"#;
-
-/// Maximum number of entries in a list of domains. Each result is compared with each entry.
-const DOMAINS_MAX: usize = 1000;
-
-/// Maximum number of bytes of a wrong entry that an error quotes.
-const QUOTED_BYTES_MAX: usize = 200;
 
 /// Reads and checks the definition of a `web_search` tool. `body` is the request's body, for the
 /// paths in errors.
@@ -30,18 +24,11 @@ const QUOTED_BYTES_MAX: usize = 200;
 pub(super) fn read(definition: &ToolDefinition<'_>, body: &str) -> Result<SearchTool, Error> {
     let members = definition.rare().search();
     let in_path = |error: json::Error| Error::from(error.in_key(&path_at(body, definition.at)));
-    let list = |name: &str, array: Option<&str>| {
-        domains(array).map_err(|error| in_path(error.in_key(name)))
-    };
-    let allowed_domains = list("allowed_domains", members.allowed_domains)?;
-    let blocked_domains = list("blocked_domains", members.blocked_domains)?;
-    if !allowed_domains.is_empty() && !blocked_domains.is_empty() {
-        let reason = "allowed_domains and blocked_domains cannot be used together";
-        return Err(in_path(json::Error::value(reason)));
-    }
+    let DomainLists { allowed, blocked } = DomainLists::read(&members).map_err(in_path)?;
     let location = members.user_location.map(location).transpose();
     let location = location.map_err(|error| in_path(error.in_key("user_location")))?;
-    Ok(SearchTool { allowed_domains, blocked_domains, max_uses: members.max_uses, location })
+    let max_uses = members.max_uses;
+    Ok(SearchTool { allowed_domains: allowed, blocked_domains: blocked, max_uses, location })
 }
 
 /// Returns the text that is appended to the description: the place of the user, if the client tells
@@ -54,45 +41,6 @@ pub(super) fn remark(tool: &SearchTool) -> String {
         true => String::new(),
         false => format!(" The user is near {}.", places.join(", ")),
     }
-}
-
-fn domains(array: Option<&str>) -> Result<Vec<String>, json::Error> {
-    let mut domains = Vec::new();
-    let Some(array) = array.filter(|array| *array != "null") else { return Ok(domains) };
-    let mut reader = Reader::new(array, 2);
-    reader.begin_array()?;
-    while reader.next_element()? {
-        if domains.len() >= DOMAINS_MAX {
-            return Err(json::Error::value(format!("expected at most {DOMAINS_MAX} domains")));
-        }
-        let at = |error: json::Error| error.at_index(domains.len());
-        let domain = reader.string().map_err(at)?.decode();
-        let Some(domain) = checked(&domain) else {
-            let found = quoted(words::beginning(&domain, QUOTED_BYTES_MAX));
-            let reason = format!("expected a host without scheme, but found {found}");
-            return Err(at(json::Error::value(reason)));
-        };
-        domains.push(domain);
-    }
-    Ok(domains)
-}
-
-/// Returns an entry of a list with its host in lower case; `None` if the entry is not a host with
-/// an optional path, in which one `*` may be.
-fn checked(entry: &str) -> Option<String> {
-    let host = words::before(entry, b"/");
-    let path = entry.get(host.len()..).unwrap_or_default();
-    let is_label = |label: &str| {
-        let in_label = |letter: char| letter.is_alphanumeric() || matches!(letter, '-' | '_');
-        !label.is_empty() && label.chars().all(in_label)
-    };
-    let in_path = |letter: char| {
-        !(letter.is_control() || letter.is_whitespace() || matches!(letter, '?' | '#' | '\\'))
-    };
-    let is_plain = host.split('.').all(is_label)
-        && path.chars().all(in_path)
-        && path.bytes().filter(|byte| *byte == b'*').count() <= 1;
-    is_plain.then(|| host.to_lowercase() + path)
 }
 
 fn location(object: &str) -> Result<UserLocation, json::Error> {
@@ -125,6 +73,7 @@ mod tests {
     use super::*;
     use crate::model::Request;
     use crate::observe::warning::Warnings;
+    use crate::tools::domain_lists::DOMAINS_MAX;
 
     fn read_tool(members: &str) -> Result<SearchTool, String> {
         let tool = format!(r#"{{"type":"web_search_20250305","name":"web_search"{members}}}"#);

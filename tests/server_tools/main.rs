@@ -8,6 +8,7 @@
     clippy::unwrap_used
 )]
 
+mod fetch;
 mod history;
 mod limits;
 mod rounds;

@@ -31,8 +31,12 @@ pub(crate) enum Turn {
 #[derive(Clone, Debug)]
 pub(crate) enum Search {
     Gives(u16, String),
+    /// A redirection.
+    Leads(String),
     /// No connection.
     Fails,
+    /// An address to which the host does not connect.
+    Forbidden,
 }
 
 /// An answer with a text and calls of `web_search`, or of another tool, each with its input.
@@ -136,6 +140,7 @@ impl Session {
             ping: Pings::Sent,
             ask_again: true,
             call_services: true,
+            fetch: true,
             calls_at_once: 4,
             ..HostCan::default()
         };
@@ -191,8 +196,13 @@ impl Run<'_> {
             while let Some(call) = self.exchange.poll_call(NOW) {
                 match &call.to {
                     To::Service(service) => {
-                        assert_eq!(service.name, "web_search");
                         self.searched.push(service.url.clone());
+                        self.open.push((call.id, self.answers));
+                        self.answers += 1;
+                    }
+                    To::Web(fetch) => {
+                        assert!(!fetch.may_be_private);
+                        self.searched.push(fetch.url.clone());
                         self.open.push((call.id, self.answers));
                         self.answers += 1;
                     }
@@ -246,11 +256,20 @@ impl Run<'_> {
     fn give(&mut self, id: CallId, at: usize) {
         match self.session.searches.get(at).unwrap_or_else(|| panic!("one search too many")) {
             Search::Gives(status, body) => self.send(id, *status, body.as_bytes()),
-            Search::Fails => {
-                let reason = creole::Failure::Unreachable(creole::Unreachable::Refused);
-                self.exchange.handle_call_failure(id, reason, NOW);
+            Search::Leads(location) => {
+                let headers = [("location".to_owned(), location.clone())];
+                self.exchange.handle_call_head(id, 302, &headers, NOW);
+                if self.exchange.poll_cancel().is_none() {
+                    self.exchange.handle_call_end(id, End::Complete, NOW);
+                }
             }
+            Search::Fails => self.fail(id, creole::Unreachable::Refused),
+            Search::Forbidden => self.fail(id, creole::Unreachable::NotAllowed),
         }
+    }
+
+    fn fail(&mut self, id: CallId, why: creole::Unreachable) {
+        self.exchange.handle_call_failure(id, creole::Failure::Unreachable(why), NOW);
     }
 
     fn send(&mut self, id: CallId, status: u16, body: &[u8]) {

@@ -14,6 +14,7 @@ pub fn hosted(kind: &str, block: &Value) -> Result<(), String> {
         "mcp_tool_use" => called_mcp(block),
         "web_search_tool_result" => found(block),
         "tool_search_tool_result" => found_tools(block),
+        "web_fetch_tool_result" => fetched(block),
         "mcp_tool_result" => gave_mcp(block),
         _ => Err(format!("unknown block {block}")),
     }
@@ -36,7 +37,9 @@ pub fn hosted_whole(kind: &str, block: &Value) -> Result<(), String> {
 fn searched(block: &Value) -> Result<(), String> {
     keys(block, &["type", "id", "name", "input"], &["caller"])?;
     let name = block["name"].as_str().unwrap_or_default();
-    if !["web_search", "tool_search_tool_regex", "tool_search_tool_bm25"].contains(&name) {
+    if !["web_search", "web_fetch", "tool_search_tool_regex", "tool_search_tool_bm25"]
+        .contains(&name)
+    {
         return Err(format!("a call of no server tool: {block}"));
     }
     if !block["id"].as_str().is_some_and(|id| id.starts_with("srvtoolu_") && id.len() > 9) {
@@ -61,6 +64,21 @@ fn found(block: &Value) -> Result<(), String> {
         equals(result, "type", &"web_search_result".into())?;
     }
     Ok(())
+}
+
+/// Checks a page that was fetched.
+fn fetched(block: &Value) -> Result<(), String> {
+    keys(block, &["type", "tool_use_id", "content"], &["caller"])?;
+    let content = &block["content"];
+    if content["type"] == "web_fetch_tool_result_error" {
+        return keys(content, &["type", "error_code"], &[]);
+    }
+    keys(content, &["type", "url", "retrieved_at", "content"], &[])?;
+    equals(content, "type", &"web_fetch_result".into())?;
+    let document = &content["content"];
+    keys(document, &["type", "source"], &["title", "citations"])?;
+    equals(document, "type", &"document".into())?;
+    keys(&document["source"], &["type", "media_type", "data"], &[])
 }
 
 /// Checks what a search for tools found.

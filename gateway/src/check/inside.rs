@@ -86,7 +86,8 @@ impl Inside {
         config.client_keys = creole::config::ClientKeys::default();
         config.settings.log = Log::Info;
         let tap = Tap::default();
-        let connector = client::connector()?.with_tap(tap.clone());
+        let connector = client::connector(&config.settings.server_tools.private_networks)?
+            .with_tap(tap.clone());
         let apart = Offload::start(NonZero::<usize>::MIN)
             .map_err(|error| format!("cannot start a thread: {error}"))?;
         let mut seed = [0; 16];

@@ -127,7 +127,8 @@ fn serve(
     };
     let count = thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
     let connections = Connections::of_system(count.get());
-    let connector = client::connector().map_err(CommandFailed::Run)?;
+    let connector = client::connector(&config.settings.server_tools.private_networks)
+        .map_err(CommandFailed::Run)?;
     let budget = Budget::new(config.settings.buffered_bytes_max);
     let seeds = Arc::new(seeds(door.seed)?);
     let refusals = Arc::<Refusals>::default();

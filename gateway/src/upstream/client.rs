@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use creole::config::Address;
+use creole::config::{Address, IpNetwork};
 use creole::{Failure, Unreachable};
 use http_body_util::{Either, Full};
 use hyper::body::{Body as _, Incoming};
@@ -51,14 +51,15 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
 /// that a burst of streams does not leave hundreds of sockets behind.
 const IDLE_CONNECTIONS_MAX: usize = 32;
 
-/// Returns the connector for all connections to upstreams.
+/// Returns the connector for all connections to upstreams. `private`: networks that URLs of clients
+/// may lead to beside public addresses.
 ///
 /// # Errors
 /// TLS cannot be set up, or there are no more threads; the error text is for the operator.
-pub(crate) fn connector() -> Result<Connector, String> {
+pub(crate) fn connector(private: &[IpNetwork]) -> Result<Connector, String> {
     let no_thread = |error| format!("cannot start a thread: {error}");
     let names = Resolver::start().map_err(no_thread)?;
-    let public_names = names.only_public().map_err(no_thread)?;
+    let public_names = names.only_public(private).map_err(no_thread)?;
     let tls = tls()?;
     let by = |names| {
         let mut http = HttpConnector::new_with_resolver(names);
@@ -188,6 +189,8 @@ pub(crate) fn reason(error: &legacy::Error) -> Unreachable {
             io::ErrorKind::TimedOut => return Unreachable::TimedOut,
             io::ErrorKind::HostUnreachable => return Unreachable::NoHost,
             io::ErrorKind::NetworkUnreachable => return Unreachable::NoNetwork,
+            // The resolver found no public address.
+            io::ErrorKind::PermissionDenied => return Unreachable::NotAllowed,
             _ if is_out_of_files(error) => return Unreachable::NoFiles,
             io::ErrorKind::ConnectionReset | io::ErrorKind::UnexpectedEof => closed = true,
             _ => {}

@@ -6,13 +6,14 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use std::vec;
 
+use creole::config::IpNetwork;
 use hyper_util::client::legacy::connect::dns::Name;
 use tokio::sync::watch;
 use tower_service::Service;
@@ -51,8 +52,9 @@ pub(crate) struct Resolver {
     waiting: Arc<Mutex<HashMap<String, Waiting>>>,
     /// Maximum number of look-ups in progress at one time.
     waiting_max: usize,
-    /// True if names are resolved only to public addresses.
-    only_public: bool,
+    /// Networks to which names may be resolved beside public addresses; `None` if any address may
+    /// be found.
+    private: Option<Arc<[IpNetwork]>>,
 }
 
 impl Resolver {
@@ -67,19 +69,20 @@ impl Resolver {
     fn with(lookup: Lookup) -> io::Result<Self> {
         let pool = ThreadPool::start("names", THREADS)?;
         let waiting = Arc::default();
-        Ok(Self { pool, lookup, waiting, waiting_max: usize::MAX, only_public: false })
+        Ok(Self { pool, lookup, waiting, waiting_max: usize::MAX, private: None })
     }
 
-    /// Returns a resolver that returns only public addresses. Callers must connect to an address
+    /// Returns a resolver that returns only public addresses, and those in `private` networks. Callers must connect to an address
     /// from this resolver, since a second look-up might return another address. Clients choose
     /// these names, so separate threads look them up and do not delay look-ups of upstreams.
     ///
     /// # Errors
     /// The system gives no more threads.
-    pub(crate) fn only_public(&self) -> io::Result<Self> {
+    pub(crate) fn only_public(&self, private: &[IpNetwork]) -> io::Result<Self> {
         let pool = ThreadPool::start("public-names", PUBLIC_THREADS)?;
         let (lookup, waiting) = (self.lookup, Arc::default());
-        Ok(Self { pool, lookup, waiting, waiting_max: PUBLIC_WAITING_MAX, only_public: true })
+        let private = Some(Arc::from(private));
+        Ok(Self { pool, lookup, waiting, waiting_max: PUBLIC_WAITING_MAX, private })
     }
 
     /// Returns the pending look-up of a host name, or starts a new look-up.
@@ -115,13 +118,19 @@ fn in_order(name: &str, mut found: Vec<SocketAddr>) -> Vec<SocketAddr> {
     found
 }
 
-async fn found(mut waiting: Waiting, only_public: bool) -> io::Result<vec::IntoIter<SocketAddr>> {
+async fn found(
+    mut waiting: Waiting,
+    private: Option<Arc<[IpNetwork]>>,
+) -> io::Result<vec::IntoIter<SocketAddr>> {
     let found = tokio::time::timeout(TIMEOUT, waiting.wait_for(Option::is_some)).await;
     let found = found.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?;
     let found = found.map_err(io::Error::other)?.clone();
     let mut found = found.unwrap_or_else(|| Ok(Vec::new())).map_err(io::Error::other)?;
-    if only_public {
-        found.retain(|address| is_public(address.ip()));
+    if let Some(private) = private {
+        let is_allowed = |address: IpAddr| {
+            is_public(address) || private.iter().any(|network| network.has(address))
+        };
+        found.retain(|address| is_allowed(address.ip()));
         if found.is_empty() {
             let reason = "the name has no public address";
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
@@ -140,7 +149,7 @@ impl Service<Name> for Resolver {
     }
 
     fn call(&mut self, name: Name) -> Self::Future {
-        Box::pin(found(self.look_up(name.as_str()), self.only_public))
+        Box::pin(found(self.look_up(name.as_str()), self.private.clone()))
     }
 }
 

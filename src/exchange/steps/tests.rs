@@ -36,7 +36,8 @@ impl Step for Toy {
 
     fn ask<'s>(&self, _: &See<'s>, ahead: usize) -> Option<Question<'s>> {
         let url = "https://words.example/one".to_owned();
-        let question = WebQuestion { url, may_be_private: false, accept: "text/plain" };
+        let accept = "text/plain";
+        let question = WebQuestion { url, may_be_private: false, accept, user_agent: None };
         (ahead < self.questions_left()).then_some(Question::Web(question))
     }
 

@@ -357,6 +357,7 @@ impl<'a> BodySource<'a, '_> {
         })?;
         let kind = match tag {
             "web_search_tool_result" => ServerResultKind::WebSearch,
+            "web_fetch_tool_result" => ServerResultKind::WebFetch,
             "tool_search_tool_result" => ServerResultKind::ToolSearch,
             _ => ServerResultKind::Other,
         };

@@ -9,7 +9,9 @@ use super::OpeningBlock;
 use crate::StopReason;
 use crate::model::context_management::Cleared;
 use crate::model::counts::Counts;
-use crate::model::event::{CallKind, CallStart, Event, ServerCall, ServerResult, Stop};
+use crate::model::event::{
+    CallKind, CallStart, Event, ServerCall, ServerOutput, ServerResult, Stop,
+};
 use crate::protocols::{AnswerWriter, WriterPhase};
 use crate::text::words;
 
@@ -41,20 +43,38 @@ struct Sums {
     counts: Counts,
     /// Token counts of each round; `None` if the client does not want them.
     rounds: Option<Vec<Counts>>,
-    searches: u64,
-    /// True if the client is told the number of searches.
-    tells_searches: bool,
+    uses: WebUses,
+    told: Told,
     /// Counts of what was cleared from the history of the newest round.
     cleared: Option<Cleared>,
 }
 
 /// Counts that the client is told at the end of its message.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Told {
     /// True if the client gets the token counts of each round.
     pub(super) rounds: bool,
-    /// True if the client gets the number of web searches.
-    pub(super) searches: bool,
+    /// True if the client gets the numbers of web searches and fetches.
+    pub(super) uses: bool,
+}
+
+/// Numbers of web searches and fetches that Creole ran.
+#[derive(Clone, Copy, Debug, Default)]
+struct WebUses {
+    searches: u64,
+    fetches: u64,
+}
+
+impl WebUses {
+    /// Counts the result of a call.
+    fn add(&mut self, result: &ServerResult<'_>) {
+        let count = match result.output {
+            ServerOutput::Pages(_) => &mut self.searches,
+            ServerOutput::Page(_) | ServerOutput::FetchFailed(_) => &mut self.fetches,
+            _ => return,
+        };
+        *count = count.saturating_add(u64::from(result.is_counted));
+    }
 }
 
 impl ToolGate {
@@ -72,11 +92,7 @@ impl ToolGate {
             open: None,
             calls: Vec::new(),
             has_client_call: false,
-            sums: Sums {
-                rounds: told.rounds.then(Vec::new),
-                tells_searches: told.searches,
-                ..Sums::default()
-            },
+            sums: Sums { rounds: told.rounds.then(Vec::new), told, ..Sums::default() },
         }
     }
 
@@ -115,7 +131,7 @@ impl ToolGate {
 
     fn take_result(&mut self, result: &ServerResult<'_>) {
         self.calls.retain(|call| call.id != result.id);
-        self.sums.searches = self.sums.searches.saturating_add(u64::from(result.is_counted));
+        self.sums.uses.add(result);
     }
 
     /// Holds back the end of the message if the round ended with calls of server tools alone.
@@ -128,14 +144,15 @@ impl ToolGate {
             return;
         }
         self.calls.clear();
-        let opening = self.opening.iter().map(OpeningBlock::searches);
-        let own = opening.fold(self.sums.searches, u64::saturating_add);
-        let searches = own.saturating_add(stop.searches.unwrap_or_default());
+        let mut uses = self.sums.uses;
+        self.opening.iter().filter_map(OpeningBlock::result).for_each(|result| uses.add(&result));
+        let searches = uses.searches.saturating_add(stop.searches.unwrap_or_default());
         let rounds = self.sums.rounds.as_deref().filter(|rounds| rounds.len() > 1);
         self.client.write(
             Event::Stopped(&Stop {
                 counts: self.sums.counts,
-                searches: Some(searches).filter(|_| self.sums.tells_searches),
+                searches: self.sums.told.uses.then_some(searches),
+                fetches: self.sums.told.uses.then_some(uses.fetches),
                 iterations: rounds.unwrap_or_default(),
                 cleared: self.sums.cleared,
                 ..*stop

@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::config::Settings;
 use crate::model::event::{ServerOutput, ServerResult};
+use crate::model::fetch::{FetchFailure, FetchedPage};
 use crate::model::own_tool::{OwnTool, ToolSearchFailure};
 use crate::model::search::{FoundPage, SearchFailure};
 use crate::observe::report::Report;
@@ -48,7 +49,7 @@ pub(super) struct Begun {
 
 /// Way to the output of a call.
 pub(super) enum Work {
-    /// OwnOutput that is known without a question.
+    /// Output that is known without a question.
     Known(OwnOutput),
     Asks(Box<dyn Job>),
 }
@@ -62,11 +63,12 @@ pub(super) enum CallLimit {
     OfTool,
 }
 
-/// OwnOutput of a server tool's call.
+/// Output of a server tool's call.
 #[derive(Clone, Debug)]
 pub(crate) enum OwnOutput {
     Search(Result<Vec<FoundPage>, SearchFailure>),
-    /// OwnOutput of a search for tools: the names of the tools found.
+    Page(Result<FetchedPage, FetchFailure>),
+    /// Output of a search for tools: the names of the tools found.
     Tools(Result<Vec<String>, ToolSearchFailure>),
 }
 
@@ -80,6 +82,12 @@ impl OwnOutput {
             (OwnTool::WebSearch(_), CallLimit::OfTool) => {
                 Self::Search(Err(SearchFailure::MaxUsesExceeded))
             }
+            (OwnTool::WebFetch(_), CallLimit::OfAnswer) => {
+                Self::Page(Err(FetchFailure::TooManyRequests))
+            }
+            (OwnTool::WebFetch(_), CallLimit::OfTool) => {
+                Self::Page(Err(FetchFailure::MaxUsesExceeded))
+            }
             (OwnTool::ToolSearch(_), _) => Self::Tools(Err(ToolSearchFailure::TooManyRequests)),
         }
     }
@@ -90,19 +98,26 @@ impl OwnOutput {
         let output = match self {
             Self::Search(Ok(pages)) => ServerOutput::Pages(pages),
             Self::Search(Err(failure)) => ServerOutput::SearchFailed(*failure),
+            Self::Page(Ok(page)) => ServerOutput::Page(page),
+            Self::Page(Err(failure)) => ServerOutput::FetchFailed(*failure),
             Self::Tools(Ok(names)) => ServerOutput::Tools(names),
             Self::Tools(Err(failure)) => ServerOutput::ToolSearchFailed(*failure),
         };
-        ServerResult { id, output, is_counted: is_first && self.is_search() }
+        ServerResult { id, output, is_counted: is_first && self.counts() }
     }
 
-    /// Returns true if the output is that of a web search that succeeded.
-    pub(super) fn is_search(&self) -> bool {
-        matches!(self, Self::Search(Ok(_)))
+    /// Returns true if the output is told as a search or a fetch in the token counts: a search that
+    /// succeeded, or a page that a server was asked for.
+    fn counts(&self) -> bool {
+        match self {
+            Self::Search(result) => result.is_ok(),
+            Self::Page(result) => result.as_ref().err().is_none_or(|failure| failure.was_asked()),
+            Self::Tools(_) => false,
+        }
     }
 
     pub(super) fn is_failure(&self) -> bool {
-        matches!(self, Self::Search(Err(_)) | Self::Tools(Err(_)))
+        matches!(self, Self::Search(Err(_)) | Self::Page(Err(_)) | Self::Tools(Err(_)))
     }
 
     /// Returns the memory size of the output's texts in bytes.
@@ -112,7 +127,8 @@ impl OwnOutput {
                 pages.iter().map(FoundPage::held_bytes).fold(0, usize::saturating_add)
             }
             Self::Tools(Ok(names)) => names.iter().map(String::len).fold(0, usize::saturating_add),
-            Self::Search(Err(_)) | Self::Tools(Err(_)) => 0,
+            Self::Page(Ok(page)) => page.held_bytes(),
+            Self::Search(Err(_)) | Self::Page(Err(_)) | Self::Tools(Err(_)) => 0,
         }
     }
 }

@@ -17,9 +17,11 @@
 //! | `body` | request of the next round |
 //! | `search` | `web_search`: requests to search services, and their results |
 //! | `tool_search` | `tool_search_tool_regex`, `tool_search_tool_bm25`: searches for deferred tools |
+//! | `fetch` | `web_fetch`: pages that are fetched |
 
 mod body;
 mod calls;
+mod fetch;
 mod gate;
 mod job;
 mod kinds;
@@ -31,7 +33,7 @@ pub(crate) use pending::begin as begin_pending;
 
 use super::{Between, See};
 use crate::headers::Headers as _;
-use crate::model::event::{CallKind, CallStart, Event, ServerCall};
+use crate::model::event::{CallKind, CallStart, Event, ServerCall, ServerResult};
 use crate::model::own_tool::OwnTool;
 use crate::model::request_context::RequestContext;
 use crate::protocols::{self, AnswerWriter};
@@ -61,9 +63,12 @@ impl OpeningBlock {
         }
     }
 
-    /// Returns the number of successful searches that the block stands for.
-    fn searches(&self) -> u64 {
-        u64::from(matches!(self, Self::Result(_, output) if output.is_search()))
+    /// Returns the result in the block, if it is one.
+    fn result(&self) -> Option<ServerResult<'_>> {
+        match self {
+            Self::Call(_) => None,
+            Self::Result(id, output) => Some(output.result(id, true)),
+        }
     }
 
     fn held_bytes(&self) -> usize {
@@ -92,6 +97,7 @@ pub(crate) fn writer(
     let client = protocols::writer(context.stream, see.ids);
     let record = protocols::writer(false, see.ids);
     let wants_rounds = see.headers.value("anthropic-beta").is_some();
-    let searches = context.own_tools.iter().any(|tool| matches!(**tool, OwnTool::WebSearch(_)));
-    Box::new(ToolGate::new((client, record), opening, Told { rounds: wants_rounds, searches }))
+    let is_of_web = |tool: &OwnTool| matches!(tool, OwnTool::WebSearch(_) | OwnTool::WebFetch(_));
+    let uses = context.own_tools.iter().any(|tool| is_of_web(tool));
+    Box::new(ToolGate::new((client, record), opening, Told { rounds: wants_rounds, uses }))
 }

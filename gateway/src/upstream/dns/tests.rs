@@ -44,12 +44,19 @@ async fn of_a_name_that_must_be_public_only_such_addresses_are_given() {
     });
     let (names, mut public) = {
         let names = names.unwrap();
-        (names.clone(), names.only_public().unwrap())
+        (names.clone(), names.only_public(&[]).unwrap())
     };
     let mut given = public.call("mixed.test".parse().unwrap()).await.unwrap();
     assert_eq!((given.next(), given.next()), (Some(SocketAddr::from(([1, 1, 1, 1], 0))), None));
     let error = public.call("private.test".parse().unwrap()).await.unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
+    let network = "[\"10.0.0.0/8\"]";
+    let network = format!(r#"{{"server_tools":{{"private_networks":{network}}}}}"#);
+    let network = creole::Config::from_json(&network, |_| None).unwrap();
+    let networks = &network.settings.server_tools.private_networks;
+    let mut allowed = names.only_public(networks).unwrap();
+    let given = allowed.call("private.test".parse().unwrap()).await.unwrap();
+    assert_eq!(given.collect::<Vec<_>>(), [SocketAddr::from(([10, 0, 0, 1], 0))]);
     assert_eq!(names.clone().call("private.test".parse().unwrap()).await.unwrap().len(), 2);
 }
 
@@ -62,14 +69,14 @@ async fn names_that_clients_choose_keep_no_upstreams_name_waiting() {
         Ok(vec![SocketAddr::from(([127, 0, 0, 1], 0))].into_iter())
     });
     let names = names.unwrap();
-    let public = names.only_public().unwrap();
+    let public = names.only_public(&[]).unwrap();
     for at in 0..PUBLIC_WAITING_MAX {
         assert!(public.look_up(&format!("slow-{at}.test")).borrow().is_none());
     }
-    let refused = found(public.look_up("slow-more.test"), true).await.unwrap_err();
+    let refused = found(public.look_up("slow-more.test"), None).await.unwrap_err();
     assert_eq!(refused.to_string(), "too many names are looked up");
     assert_eq!(public.waiting.lock().unwrap().len(), PUBLIC_WAITING_MAX);
-    let given = found(names.look_up("quick.test"), false);
+    let given = found(names.look_up("quick.test"), None);
     let given = tokio::time::timeout(Duration::from_secs(60), given).await.unwrap();
     assert_eq!(given.unwrap().len(), 1);
 }

@@ -32,7 +32,7 @@ fn fetch(url: String, may_be_private: bool) -> Fetch {
 }
 
 fn web() -> Fetcher {
-    Fetcher::new(&client::connector().unwrap())
+    Fetcher::new(&client::connector(&[]).unwrap())
 }
 
 #[tokio::test]

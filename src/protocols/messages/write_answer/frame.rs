@@ -42,7 +42,7 @@ pub(super) fn write_message_delta(stop: &Stop<'_>, out: &mut Vec<u8>) {
     json.key("output_tokens").u64(stop.counts.output);
     write_details(&stop.counts, &mut json);
     if stop.searches.is_some() {
-        write_searches(stop.searches, &mut json);
+        write_web_uses(stop, &mut json);
     }
     write_iterations(stop.iterations, &mut json);
     json.end_object();
@@ -75,7 +75,7 @@ fn write_usage(stop: &Stop<'_>, json: &mut Writer<'_>) {
     write_creation(stop.counts.cache_creation, json);
     json.key("output_tokens").u64(stop.counts.output);
     write_details(&stop.counts, json);
-    write_searches(stop.searches, json);
+    write_web_uses(stop, json);
     json.key("service_tier");
     match stop.service_tier {
         Some(tier) => json.text(tier),
@@ -144,15 +144,16 @@ fn write_iterations(rounds: &[Counts], json: &mut Writer<'_>) {
     json.end_array();
 }
 
-fn write_searches(searches: Option<u64>, json: &mut Writer<'_>) {
+/// Writes the numbers of web searches and fetches.
+fn write_web_uses(stop: &Stop<'_>, json: &mut Writer<'_>) {
     json.key("server_tool_use");
-    let Some(searches) = searches else {
+    let Some(searches) = stop.searches else {
         json.null();
         return;
     };
     json.begin_object();
     json.key("web_search_requests").u64(searches);
-    json.key("web_fetch_requests").u64(0);
+    json.key("web_fetch_requests").u64(stop.fetches.unwrap_or_default());
     json.end_object();
 }
 

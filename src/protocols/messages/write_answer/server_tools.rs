@@ -7,6 +7,7 @@
 use crate::carry::sealed;
 use crate::json::Writer;
 use crate::model::event::{ServerOutput, ServerResult};
+use crate::model::fetch::{FetchedPage, PageContent};
 use crate::model::search::{Citation, FoundPage};
 
 /// Writes the block with the result of a server tool's call.
@@ -23,6 +24,17 @@ pub(super) fn write_result(result: &ServerResult<'_>, out: &mut Vec<u8>) {
         ServerOutput::SearchFailed(failure) => {
             begin_search_result(result.id, &mut json);
             json.begin_object().kind("web_search_tool_result_error");
+            json.key("error_code").text(failure.code()).end_object();
+            write_caller(&mut json);
+        }
+        ServerOutput::Page(page) => {
+            begin_fetch_result(result.id, &mut json);
+            write_page(page, &mut json);
+            write_caller(&mut json);
+        }
+        ServerOutput::FetchFailed(failure) => {
+            begin_fetch_result(result.id, &mut json);
+            json.begin_object().kind("web_fetch_tool_result_error");
             json.key("error_code").text(failure.code()).end_object();
             write_caller(&mut json);
         }
@@ -61,6 +73,34 @@ pub(super) fn write_result(result: &ServerResult<'_>, out: &mut Vec<u8>) {
 fn begin_tool_search_result(id: &str, json: &mut Writer<'_>) {
     json.kind("tool_search_tool_result").key("tool_use_id").text(id);
     json.key("content");
+}
+
+fn begin_fetch_result(id: &str, json: &mut Writer<'_>) {
+    json.kind("web_fetch_tool_result").key("tool_use_id").text(id);
+    json.key("content");
+}
+
+/// Writes a fetched page as a document.
+fn write_page(page: &FetchedPage, json: &mut Writer<'_>) {
+    json.begin_object().kind("web_fetch_result").key("url").text(&page.url);
+    json.key("retrieved_at");
+    match &page.retrieved_at {
+        Some(time) => json.text(time),
+        None => json.null(),
+    };
+    json.key("content").begin_object().kind("document").key("source").begin_object();
+    let (kind, media_type, data) = match &page.content {
+        PageContent::Text(text) => ("text", "text/plain", text),
+        PageContent::Pdf(data) => ("base64", "application/pdf", data),
+    };
+    json.kind(kind).key("media_type").text(media_type).key("data").text(data).end_object();
+    if let Some(title) = &page.title {
+        json.key("title").text(title);
+    }
+    if page.is_to_be_cited {
+        json.key("citations").begin_object().key("enabled").bool(true).end_object();
+    }
+    json.end_object().end_object();
 }
 
 fn begin_search_result(id: &str, json: &mut Writer<'_>) {
