@@ -12,6 +12,7 @@ use crate::ids::Ids;
 use crate::json;
 use crate::json_schema::input::{self as tool_schema, ValidationBudget};
 use crate::model::event::{CallKind, CallStart, Event};
+use crate::model::own_tool::OwnTool;
 use crate::model::stop_reason;
 use crate::text::bare_json;
 use crate::text::names::NameSet;
@@ -272,7 +273,7 @@ impl Calls {
         let is_known = tool.is_some();
         // A call of a tool that Creole runs is answered with an error.
         let held = to.rules.invalid == InvalidToolCall::Hold
-            && !tool.is_some_and(|tool| tool.runs_here)
+            && tool.is_none_or(|tool| tool.own.is_none())
             && waits
             && (!is_known || violates || invalid);
         self.left_out.invalid |= held;
@@ -336,10 +337,13 @@ impl Calls {
                 if tool.outgoing != call.name() {
                     to.warn("tool_name_repaired");
                 }
-                if tool.runs_here {
+                if let Some(own) = &tool.own {
                     to.report.server_calls = to.report.server_calls.saturating_add(1);
-                    let (id, name) = (["srv", &id].concat(), &tool.name);
-                    let kind = CallKind::Server;
+                    let (prefix, name, kind) = match &**own {
+                        OwnTool::Mcp(it) => ("mcp", &it.tool, CallKind::Mcp { server: &it.server }),
+                        _ => ("srv", &tool.name, CallKind::Server),
+                    };
+                    let id = [prefix, &id].concat();
                     return to.write(Event::CallBegins(CallStart { id: &id, name, kind }));
                 }
                 (tool.name.as_str(), tool.toolset)

@@ -170,7 +170,7 @@ impl Pump<'_> {
                 || (after == After::Block || call.id().is_some()) && call.name_is_whole(tools));
         // The model can know a withheld tool from the history, and the client still has the tool.
         // Or the request forbids calls, and the server ignores this.
-        let is_own = || tools.meant_by(call.name()).is_some_and(|tool| tool.runs_here);
+        let is_own = || tools.meant_by(call.name()).is_some_and(|tool| tool.own.is_some());
         if settled && to.context.withholds_own_tools && is_own() {
             self.calls.leave_out_own(index);
             to.warn("withheld_tool_called");

@@ -91,3 +91,15 @@ impl<'a> Address<'a> {
         Ok(Self { tls, authority })
     }
 }
+
+/// Checks the base URL of a service, which may have a path and a query. Errors do not quote the
+/// URL, because its query may contain a key.
+pub(super) fn check_url(url: &str) -> Result<(), &'static str> {
+    let (address, path) = parts(url);
+    Address::parse(address)?;
+    let is_plain = |byte: u8| byte.is_ascii_graphic() && !b"#<>\"\\".contains(&byte);
+    if !path.bytes().all(is_plain) {
+        return Err("expected a URL of visible ASCII characters, without a fragment");
+    }
+    Ok(())
+}

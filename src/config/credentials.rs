@@ -186,7 +186,15 @@ pub struct ServiceKey {
     secret: Option<String>,
 }
 
+/// Form of a service's credential in the document.
+pub(super) const SERVICE_KEY: ValueType = Unquoted::<SecretDocument>::TYPE;
+
 impl ServiceKey {
+    /// Returns the credential that a variable of the host holds.
+    pub(super) fn of(variable: SecretDocument) -> Self {
+        Self { variable: Some(variable), secret: None }
+    }
+
     /// Returns the credential, without white space around it; `None` if the service gets none.
     #[must_use]
     pub fn secret(&self) -> Option<&str> {
@@ -221,7 +229,7 @@ impl Setting for ServiceKey {
 
     fn read(reader: &mut Reader<'_>) -> Result<Self, Error> {
         let Unquoted(variable) = Unquoted::read(reader)?;
-        Ok(Self { variable: Some(variable), secret: None })
+        Ok(Self::of(variable))
     }
 }
 

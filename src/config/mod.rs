@@ -10,6 +10,7 @@ mod clients;
 mod credentials;
 mod document;
 mod fetch_images;
+mod mcp;
 mod misplaced;
 mod models;
 mod named_model;
@@ -32,6 +33,10 @@ pub use credentials::{CREDENTIAL_BYTES_MAX, Key, ServiceKey, UpstreamHeader, is_
 pub use document::ConfigError;
 pub use fetch_images::{FetchImages, ImageHost};
 pub(crate) use fetch_images::{split_authority, usual_port};
+pub use mcp::{
+    McpConnector, McpFromRequests, McpKey, McpRevision, McpServerList, McpServerSettings,
+    McpUnavailable,
+};
 pub use models::ModelMap;
 pub use read_documents::ReadDocuments;
 pub use safeguards::Safeguards;
@@ -42,7 +47,7 @@ pub use server_tools::{
 };
 pub use session::{SessionHeaders, SessionId};
 pub use vision::Vision;
-pub use web_fetch::{DomainName, IpNetwork, PriorContext, PublicGuard, WebFetch};
+pub use web_fetch::{DomainName, IpNetwork, PriorContext, WebFetch};
 
 pub use crate::observe::log::Log;
 

@@ -180,6 +180,9 @@ fn rows(page: &mut String, prefix: &str, fields: &[Field]) {
             "| `{name}` | {values}{bounds} | {default} | {} |\n",
             meaning(field)
         ));
+        if let ValueType::Map(ValueType::Object(fields)) = field.value_type {
+            rows(page, &format!("{name}.NAME."), fields);
+        }
     }
 }
 

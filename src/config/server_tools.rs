@@ -3,10 +3,11 @@
 
 use std::fmt;
 
-use super::address::parts;
+use super::address::check_url;
 use super::credentials::ServiceKey;
 use super::document::ConfigError;
-use super::{Address, BYTES, Config, IpNetwork, MILLISECONDS, WebFetch};
+use super::mcp::McpConnector;
+use super::{BYTES, Config, IpNetwork, MILLISECONDS, WebFetch};
 use crate::json::{Error, Reader, Writer};
 use crate::setting::{Bounds, Named, Setting, UnreadMembers, ValueType, keys, word_enum};
 use crate::text::words;
@@ -26,9 +27,11 @@ keys! {
         tool_search: ToolSearch = ToolSearch::Auto;
         /// Pages that are fetched when a model calls `web_fetch`. Absent: no page is fetched.
         web_fetch: Option<WebFetch> = None;
-        /// Networks that are not public, and that fetches of pages and images may reach all the same,
-        /// such as `10.20.0.0/16`.
+        /// Networks that are not public, and that fetches of pages and images may reach all the
+        /// same, such as `10.20.0.0/16`.
         private_networks: Vec<IpNetwork> = Vec::new();
+        /// MCP servers whose tools Creole calls when a model calls them.
+        mcp: McpConnector = McpConnector::default();
         /// Most requests to the model's upstream for one answer.
         turns_max: u32 = 10, Bounds::Between(1, 50);
         /// Most calls of server tools for one answer. Further calls get the error
@@ -280,7 +283,8 @@ impl Config {
     /// # Errors
     /// The configuration has a service, which the host would never call.
     pub fn check_no_services(&self) -> Result<(), String> {
-        if !self.settings.server_tools.searches() && !self.settings.server_tools.fetches() {
+        let tools = &self.settings.server_tools;
+        if !tools.searches() && !tools.fetches() && !tools.mcp.is_on() {
             return Ok(());
         }
         let reason = "this host cannot call services; run creole serve or the Worker";
@@ -311,6 +315,7 @@ impl ServerTools {
         secret: &impl Fn(&str) -> Option<String>,
     ) -> Result<(), ConfigError> {
         self.web_fetch.as_ref().map_or(Ok(()), WebFetch::check)?;
+        self.mcp.resolve(secret)?;
         if !self.searches() {
             return Ok(());
         }
@@ -340,18 +345,6 @@ impl Config {
 
 fn path(key: &str) -> String {
     ["server_tools.web_search", key].concat()
-}
-
-/// Checks the base URL of a service, which may have a path and a query. Errors do not quote the
-/// URL, because its query may contain a key.
-fn check_url(url: &str) -> Result<(), &'static str> {
-    let (address, path) = parts(url);
-    Address::parse(address)?;
-    let is_plain = |byte: u8| byte.is_ascii_graphic() && !b"#<>\"\\".contains(&byte);
-    if !path.bytes().all(is_plain) {
-        return Err("expected a URL of visible ASCII characters, without a fragment");
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -33,8 +33,6 @@ keys! {
         user_agent: String = String::new();
         /// Envoy: the cluster through which pages are fetched.
         cluster: String = String::new();
-        /// Program that keeps fetches out of private networks.
-        public_guard: PublicGuard = PublicGuard::Creole;
     }
 }
 
@@ -46,14 +44,6 @@ word_enum! {
         /// Any public address may be fetched. A page can then make the model send data out in an
         /// address.
         Off = "off",
-    }
-
-    /// Program that keeps fetches out of private networks.
-    PublicGuard {
-        /// Creole: hosts that cannot check addresses need `allowed_domains`.
-        Creole = "creole",
-        /// The host in which Creole runs, or its network.
-        Host = "host",
     }
 }
 
@@ -184,14 +174,13 @@ mod tests {
         let tools = read(
             r#"{"web_fetch":{"allowed_domains":["Docs.Example.com"],"blocked_domains":["a.example"],
                "content_tokens_max":9,"bytes_max":2048,"timeout_ms":7000,"redirects_max":0,
-               "prior_context":"off","ports":[8080],"user_agent":"Bot 1","cluster":"egress",
-               "public_guard":"host"},"private_networks":["10.20.0.0/16","fd00::/8","127.0.0.1"]}"#,
+               "prior_context":"off","ports":[8080],"user_agent":"Bot 1","cluster":"egress"},
+               "private_networks":["10.20.0.0/16","fd00::/8","127.0.0.1"]}"#,
         );
         let tools = tools.unwrap();
         let fetch = tools.web_fetch.unwrap();
         assert_eq!(fetch.allowed_domains, [DomainName("docs.example.com".to_owned())]);
         assert_eq!((fetch.prior_context, fetch.ports), (PriorContext::Off, vec![8080]));
-        assert_eq!(fetch.public_guard, PublicGuard::Host);
         let has = |address: &str| {
             let address = address.parse().unwrap();
             tools.private_networks.iter().any(|network| network.has(address))

@@ -23,6 +23,7 @@ use crate::observe::report::{Cause, Outcome};
 use crate::profile::ReasoningOnly;
 use crate::protocols::messages::models::ListFor;
 use crate::protocols::{self, Refused, Translated};
+use crate::steps::tools::mcp::RpcEnd;
 use crate::steps::{
     Came, ModelAnswer, ModelQuestion, Nothing, ReadLimits, ServiceQuestion, WebAnswer, WebQuestion,
 };
@@ -43,8 +44,9 @@ pub(super) enum Asker {
     /// Step that asks a model, at an upstream of the given protocol. The request leaves out the
     /// first `left_out` parts that upstreams refused in the step's requests.
     Model { protocol: Protocol, context: Box<RequestContext>, left_out: usize },
-    /// Step that asks a web server, such as for an image, or a service.
-    Web,
+    /// Step that asks a web server, such as for an image, or a service. An event stream ends with
+    /// the response to the JSON-RPC request of this number.
+    Web(Option<u64>),
     /// Step that has the host read a document. The host enforces the timeout.
     Document,
 }
@@ -66,7 +68,11 @@ struct AskHead {
     location: Option<String>,
     /// Media type of the body, from the `content-type` header.
     content_type: Option<String>,
+    /// Id of a session, from the `mcp-session-id` header.
+    session_id: Option<String>,
     limits: ReadLimits,
+    /// Detector of the response after which an event stream is not read on.
+    answer_end: Option<RpcEnd>,
 }
 
 impl Ask {
@@ -91,7 +97,8 @@ impl Ask {
 
     /// Returns the number of bytes of the auxiliary call's answer that are kept in memory.
     pub(super) fn held_bytes(&self) -> usize {
-        self.body.len()
+        let end = self.head.as_ref().and_then(|head| head.answer_end.as_ref());
+        self.body.len().saturating_add(end.map_or(0, RpcEnd::held_bytes))
     }
 
     /// Returns the maximum number of further bytes to read of the auxiliary call's answer.
@@ -136,16 +143,28 @@ impl Exchange {
         let limits = match &ask.asker {
             Asker::Count(..) => whole(settings.response_bytes_max),
             Asker::Models(_) => whole(LIST_BYTES_MAX),
-            Asker::Model { .. } | Asker::Web => match self.steps.step() {
+            Asker::Model { .. } | Asker::Web(_) => match self.steps.step() {
                 Some(step) => step.limits(status, settings),
                 None => whole(0),
             },
             // A document that the host reads has no HTTP response.
             Asker::Document => return true,
         };
-        let location = headers.value("location").map(str::to_owned);
-        let content_type = headers.value("content-type").map(str::to_owned);
-        ask.head = Some(AskHead { status, location, content_type, limits });
+        let value = |name| headers.value(name).map(str::to_owned);
+        let content_type = value("content-type");
+        let is_stream = content_type.as_ref().is_some_and(|of| of.starts_with("text/event-stream"));
+        let answer_end = match ask.asker {
+            Asker::Web(Some(id)) if is_stream => Some(RpcEnd::new(id, limits.bytes_max)),
+            _ => None,
+        };
+        ask.head = Some(AskHead {
+            status,
+            location: value("location"),
+            content_type,
+            session_id: value("mcp-session-id"),
+            limits,
+            answer_end,
+        });
         let is_list = matches!(ask.asker, Asker::Models(_));
         if !ask.is_of_client() {
             // The client gets no byte of the answer to an auxiliary call, and the step's timeout
@@ -184,8 +203,12 @@ impl Exchange {
             *received = received.saturating_add(piece.len());
         }
         // Cut the piece at the limit, so that the same bytes are read however the body was split.
-        ask.body.extend_from_slice(piece.get(..ask.bytes_left()).unwrap_or(piece));
-        if ask.bytes_left() == 0 {
+        let piece = piece.get(..ask.bytes_left()).unwrap_or(piece);
+        ask.body.extend_from_slice(piece);
+        let end = ask.head.as_mut().and_then(|head| head.answer_end.as_mut());
+        if end.is_some_and(|end| end.has_come(piece)) {
+            self.end_ask(id, End::Complete, Cancel::Cut, now);
+        } else if ask.bytes_left() == 0 {
             let is_half_enough = ask.head.as_ref().is_some_and(|head| head.limits.is_half_enough);
             let end = if is_half_enough { End::Complete } else { End::Aborted };
             let cancel = if is_of_client { Cancel::ReadOut } else { Cancel::Cut };
@@ -214,13 +237,17 @@ impl Exchange {
                     None => self.end_count(count, count::readable(head.status, &body), now),
                 };
             }
-            (Asker::Document, _) | (Asker::Model { .. } | Asker::Web, None) => {
+            (Asker::Document, _) | (Asker::Model { .. } | Asker::Web(_), None) => {
                 Came::Nothing(Nothing::Unreachable)
             }
-            (Asker::Web, Some(AskHead { status, location, content_type, .. })) => {
-                let is_whole = end == End::Complete;
-                Came::Web(WebAnswer { status, location, content_type, body, is_whole })
-            }
+            (Asker::Web(_), Some(head)) => Came::Web(WebAnswer {
+                status: head.status,
+                location: head.location,
+                content_type: head.content_type,
+                session_id: head.session_id,
+                body,
+                is_whole: end == End::Complete,
+            }),
             // The part that is missing from the model's answer could change its meaning.
             (Asker::Model { .. }, _) if end == End::Aborted => Came::Nothing(Nothing::BrokeOff),
             (Asker::Model { protocol, context, left_out }, Some(head)) => {
@@ -263,7 +290,7 @@ impl Exchange {
         let is_over = |ask: &&Ask| match ask.asker {
             Asker::Models(_) => true,
             Asker::Count(..) => !ask.has_head(),
-            Asker::Model { .. } | Asker::Web | Asker::Document => false,
+            Asker::Model { .. } | Asker::Web(_) | Asker::Document => false,
         };
         if let Some(id) = self.state.asks().iter().find(is_over).map(Ask::id) {
             self.end_ask(id, End::Complete, Cancel::ReadOut, now);
@@ -369,8 +396,9 @@ impl Call {
 
     /// Builds the call of a service that the configuration names. No header of the client is sent.
     pub(super) fn service(id: CallId, question: ServiceQuestion) -> Self {
-        let ServiceQuestion { name, url, headers, body } = question;
-        Self { id, to: To::Service(Service { name, url }), path: String::new(), headers, body }
+        let ServiceQuestion { name, url, headers, body, is_public, .. } = question;
+        let to = To::Service(Service { name, url, is_public });
+        Self { id, to, path: String::new(), headers, body }
     }
 }
 

@@ -14,6 +14,7 @@ use crate::error::{Reason, Rejection};
 use crate::headers::{self, session};
 use crate::model::request_context::RequestContext;
 use crate::protocols::Refused;
+use crate::steps::tools::mcp::ToolMemory;
 use crate::upstream_error::evidence::Evidence;
 
 /// Time for which a refusal is remembered, in ms. Afterwards another server may answer at the same
@@ -36,7 +37,11 @@ const MODEL_BYTES_MAX: usize = 256;
 /// upstreams: see [`Exchange::remember`]. The memory holds model names, keyed hashes of
 /// conversations, and the upstream's error for a request that the client was asked to send again.
 #[derive(Default)]
-pub struct Refusals(Mutex<Memory>);
+pub struct Refusals {
+    memory: Mutex<Memory>,
+    /// Eras and lists of MCP servers, for later exchanges.
+    tools: ToolMemory,
+}
 
 // An upstream's error text may quote a prompt.
 impl fmt::Debug for Refusals {
@@ -107,7 +112,12 @@ pub(super) fn is_of_new_file(change: &Refused, context: &RequestContext) -> bool
 
 impl Refusals {
     fn lock(&self) -> MutexGuard<'_, Memory> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the memory of MCP servers.
+    pub(super) fn tools(&self) -> &ToolMemory {
+        &self.tools
     }
 
     /// Returns the remembered refusals that apply to the request `sent`, oldest first.

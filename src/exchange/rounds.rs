@@ -2,6 +2,7 @@
 //! the results, and the next round continues the client's message.
 
 use super::Exchange;
+use super::memory::Refusals;
 use super::round::{Round, RoundRequest};
 use super::seam::Call;
 use super::steps::{BETWEEN, WRITER, When, see};
@@ -17,7 +18,9 @@ use crate::text::words;
 impl Exchange {
     /// Prepares the rounds of an answer, if Creole runs tools of the request.
     pub(super) fn begin_rounds(&mut self, context: &RequestContext, now: Millis) {
-        let see = see(&self.config, self.can, self.ids, &self.client, b"", None, now);
+        let mut see = see(&self.config, self.can, self.ids, &self.client, b"", None, now);
+        see.memory = self.refusals.as_deref().map(Refusals::tools);
+        see.sessions = Some(&self.steps.sessions);
         if self.steps.between.is_none() {
             self.steps.between = BETWEEN(&see, context);
         }
@@ -48,7 +51,9 @@ impl Exchange {
             return true;
         }
         let body = &self.client.body;
-        let see = see(&self.config, self.can, self.ids, &self.client, body, None, now);
+        let mut see = see(&self.config, self.can, self.ids, &self.client, body, None, now);
+        see.memory = self.refusals.as_deref().map(Refusals::tools);
+        see.sessions = Some(&self.steps.sessions);
         step.take_round(EndedRound { calls, output_tokens, since_ms }, &see);
         self.steps.current = Some(self.run(step, When::Between, now));
         self.tell_results(now);

@@ -125,6 +125,9 @@ pub struct Service {
     pub name: &'static str,
     /// URL of the call. The query can contain words of the user, so the URL must not be logged.
     pub url: String,
+    /// True if a client named the service, which must then not be in a private network or on the
+    /// host's own machine.
+    pub is_public: bool,
 }
 
 impl fmt::Debug for Service {

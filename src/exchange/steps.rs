@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use super::ask::Asker;
+use super::memory::Refusals;
 use super::seam::{Call, CallId, Cancel, HostCan, To};
 use super::window::Window;
 use super::{Client, Exchange, Path};
@@ -20,6 +21,7 @@ use crate::model::request_context::RequestContext;
 use crate::observe::report::{Outcome, Report};
 use crate::observe::warning::Warnings;
 use crate::protocols::{AnswerWriter, Refused};
+use crate::steps::tools::mcp::AnswerSessions;
 use crate::steps::{
     Between, Came, Can, Change, DocumentText, Hold, Nothing, Opening, OpeningBlock, Question, See,
     Step, Unread,
@@ -33,6 +35,7 @@ const BEFORE: &[StepRow] = &[
     // Steps on images do not run for counts: the token estimate already includes their results.
     StepRow { begin: images::begin, is_for_counts: false },
     StepRow { begin: descriptions::begin, is_for_counts: false },
+    StepRow { begin: tools::mcp::begin_lists, is_for_counts: false },
     StepRow { begin: tools::begin_pending, is_for_counts: false },
 ];
 
@@ -66,6 +69,8 @@ pub(super) struct Steps {
     pub(super) current: Option<Running>,
     /// Step between the rounds of the answer, while a round is running.
     pub(super) between: Option<Box<dyn Between>>,
+    /// Sessions with MCP servers.
+    pub(super) sessions: AnswerSessions,
     /// Blocks of steps with which the client's message begins.
     pub(super) opening: Vec<OpeningBlock>,
     /// Step that holds the end of the answer until the answer is complete.
@@ -119,6 +124,7 @@ impl Steps {
             begun: 0,
             current: None,
             between: None,
+            sessions: AnswerSessions::default(),
             opening: Vec::new(),
             hold: None,
             warnings: None,
@@ -255,7 +261,9 @@ impl Exchange {
     }
 
     fn begin_step(&mut self, row: &StepRow, body: &[u8], now: Millis) -> Result<(), Error> {
-        let see = see(&self.config, self.can, self.ids, &self.client, body, None, now);
+        let mut see = see(&self.config, self.can, self.ids, &self.client, body, None, now);
+        see.memory = self.refusals.as_deref().map(Refusals::tools);
+        see.sessions = Some(&self.steps.sessions);
         let Some(step) = (row.begin)(&see, &mut self.report) else { return Ok(()) };
         let route = see.text().and_then(|text| see.route(text)).map(|(upstream, _)| upstream);
         // Do not spend tokens on a request that its upstream would get without a credential.
@@ -295,8 +303,11 @@ impl Exchange {
                     let call = Call { id, to: To::Document { until }, path, headers, body };
                     Some((call, Asker::Document))
                 }
-                Question::Web(question) => Some((Call::web(id, question), Asker::Web)),
-                Question::Service(question) => Some((Call::service(id, question), Asker::Web)),
+                Question::Web(question) => Some((Call::web(id, question), Asker::Web(None))),
+                Question::Service(question) => {
+                    let asker = Asker::Web(question.message_id);
+                    Some((Call::service(id, question), asker))
+                }
                 Question::Model(question) => self.model_call(id, &question),
             };
             if let Some((call, asker)) = made {
@@ -335,6 +346,8 @@ impl Exchange {
         self.state.end_asks(Cancel::Cut);
         let mut see = see(&self.config, self.can, self.ids, &self.client, body, Some(began), now);
         see.said = said;
+        see.memory = self.refusals.as_deref().map(Refusals::tools);
+        see.sessions = Some(&self.steps.sessions);
         step.done(&see, &mut self.report).map(Some)
     }
 
@@ -513,7 +526,18 @@ pub(super) fn see<'s>(
         read_documents: can.read_documents,
         ask_services: can.run_tools(),
     };
-    See { config, can, ids, headers: &client.headers, body, said: &[], began, now }
+    See {
+        config,
+        can,
+        ids,
+        headers: &client.headers,
+        body,
+        said: &[],
+        began,
+        now,
+        memory: None,
+        sessions: None,
+    }
 }
 
 #[cfg(test)]

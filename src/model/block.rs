@@ -188,7 +188,8 @@ pub(crate) struct ToolUse<'a> {
     pub id: Str<'a>,
     /// Name of the tool that the assistant called.
     pub name: Str<'a>,
-    /// Name of the toolset that the tool belongs to (member `toolset_name`).
+    /// Name of the toolset that the tool belongs to (member `toolset_name`); for a call that Creole
+    /// ran, the name of the MCP server.
     pub toolset: Option<Str<'a>>,
     /// Input of the tool call, as JSON text; not necessarily an object.
     pub input: Raw<'a>,
@@ -207,8 +208,8 @@ pub(crate) struct ServerToolUse<'a> {
     pub id: Str<'a>,
     /// Name of the tool that ran at the server.
     pub name: Str<'a>,
-    /// True if the tool belongs to an MCP server.
-    pub is_mcp: bool,
+    /// Name of the MCP server that the tool belongs to, if any; empty if absent.
+    pub server: Option<Str<'a>>,
     /// Input of the server tool's call, as JSON text.
     pub input: Raw<'a>,
 }
@@ -238,6 +239,8 @@ pub(crate) enum ServerResultKind {
     WebFetch,
     /// Result of a search for tools.
     ToolSearch,
+    /// Result of a tool of an MCP server.
+    Mcp,
     /// Result of another tool.
     Other,
 }

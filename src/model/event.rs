@@ -81,7 +81,7 @@ pub enum CallKind<'e> {
 pub struct ServerCall {
     /// Id of the server tool's call, as sent to the client.
     pub id: String,
-    /// Name of the server tool.
+    /// Name of the server tool; for a tool of an MCP server, the name of its function.
     pub name: String,
     /// Input of the server tool's call, as the model wrote it; not necessarily JSON.
     pub input: String,
@@ -122,8 +122,8 @@ pub enum ServerOutput<'e> {
     ToolSearchFailed(ToolSearchFailure),
     /// Output of an MCP server's tool.
     Mcp {
-        /// Text of the output, or the error message; `None` if the call was cut off.
-        text: Option<&'e str>,
+        /// Texts of the output, or the error message; none if the call was cut off.
+        texts: &'e [String],
         /// True if the tool failed or returned no output.
         is_error: bool,
     },

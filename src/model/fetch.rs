@@ -31,14 +31,14 @@ pub struct UrlSources {
 /// Selection of tools by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ToolFilter {
-    /// Every tool.
+    /// Selection of every tool.
     #[default]
     All,
-    /// No tool.
+    /// Selection of no tool.
     None,
-    /// Tools with these names.
+    /// Selection of the tools with these names.
     Only(Vec<String>),
-    /// All tools but those with these names.
+    /// Selection of every tool without one of these names.
     Except(Vec<String>),
 }
 

@@ -64,7 +64,7 @@ impl HostedCall {
             Self::Search(HostedSearch { found: Some(found), .. }) => ServerOutput::Pages(found),
             Self::Search(_) => ServerOutput::SearchFailed(SearchFailure::Unavailable),
             Self::Mcp(McpCall { text, is_error, .. }) => {
-                ServerOutput::Mcp { text: text.as_deref(), is_error: *is_error }
+                ServerOutput::Mcp { texts: text.as_slice(), is_error: *is_error }
             }
         }
     }

@@ -11,6 +11,7 @@ pub mod event;
 pub mod fetch;
 pub mod hosted;
 pub mod limits;
+pub(crate) mod mcp;
 pub(crate) mod mcp_servers;
 pub mod own_tool;
 pub mod request_context;

@@ -1,6 +1,7 @@
 //! Server tools that Creole runs, as a request defines them.
 
 use super::fetch::FetchTool;
+use super::mcp::function_name;
 use super::search::SearchTool;
 
 /// Server tool of a request that Creole runs.
@@ -12,6 +13,8 @@ pub enum OwnTool {
     WebFetch(FetchTool),
     /// Tool that searches the deferred tools of the request.
     ToolSearch(ToolSearchMethod),
+    /// Tool of an MCP server.
+    Mcp(McpToolName),
 }
 
 /// Method of a tool that searches deferred tools.
@@ -24,14 +27,16 @@ pub enum ToolSearchMethod {
 }
 
 impl OwnTool {
-    /// Returns the name of the tool in the request.
+    /// Returns the name of the tool in the request; for a tool of an MCP server, the name of its
+    /// function.
     #[must_use]
-    pub fn name(&self) -> &'static str {
+    pub fn name(&self) -> &str {
         match self {
             Self::WebSearch(_) => "web_search",
             Self::WebFetch(_) => "web_fetch",
             Self::ToolSearch(ToolSearchMethod::Regex) => "tool_search_tool_regex",
             Self::ToolSearch(ToolSearchMethod::Bm25) => "tool_search_tool_bm25",
+            Self::Mcp(name) => &name.function,
         }
     }
 
@@ -41,8 +46,26 @@ impl OwnTool {
         match self {
             Self::WebSearch(search) => search.max_uses,
             Self::WebFetch(fetch) => fetch.max_uses,
-            Self::ToolSearch(_) => None,
+            Self::ToolSearch(_) | Self::Mcp(_) => None,
         }
+    }
+}
+
+/// Names of an MCP server and of one of its tools.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct McpToolName {
+    /// Name of the MCP server in the request.
+    pub server: String,
+    /// Name of the tool at the MCP server.
+    pub tool: String,
+    /// Name of the tool's function, before the upstream's rules for names.
+    pub function: String,
+}
+
+impl McpToolName {
+    pub(crate) fn new(server: &str, tool: &str) -> Self {
+        let function = function_name(server, tool);
+        Self { server: server.to_owned(), tool: tool.to_owned(), function }
     }
 }
 
@@ -84,6 +107,7 @@ pub(crate) struct ToolsRunHere {
     pub(crate) web_search: bool,
     pub(crate) web_fetch: bool,
     pub(crate) tool_search: bool,
+    pub(crate) mcp: bool,
 }
 
 impl ToolsRunHere {

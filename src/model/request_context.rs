@@ -153,7 +153,7 @@ pub enum Display {
 impl RequestContext {
     /// Withholds the tools that Creole runs from a model that repeats its calls.
     pub(crate) fn withhold_own_tools(&mut self) {
-        let own = self.tools.iter().filter(|tool| tool.runs_here);
+        let own = self.tools.iter().filter(|tool| tool.own.is_some());
         let own: Vec<String> = own.map(|tool| tool.outgoing.clone()).collect();
         match &mut self.withheld {
             // Creole itself forbids all calls if there are no other tools.
@@ -226,8 +226,8 @@ pub struct Tool {
     pub toolset: Option<&'static str>,
     /// Index of the tool in the client's `tools`; `None` for a member of a toolset.
     pub place: Option<usize>,
-    /// True if Creole runs the calls of the tool, and not the client.
-    pub runs_here: bool,
+    /// Server tool that Creole runs, if the tool is one.
+    pub own: Option<Arc<OwnTool>>,
     /// JSON Schema of the tool's input. It is kept only to read tool calls written as text, and to
     /// check or repair inputs.
     pub schema: Option<Arc<str>>,

@@ -114,7 +114,7 @@ pub(crate) struct MemberConfig {
     /// Member `enabled`: true if the model may use this tool of the toolset.
     pub enabled: Option<bool>,
     /// Member `defer_loading`: true if this tool of the toolset is shown only after a tool search.
-    pub defer_loading: bool,
+    pub defer_loading: Option<bool>,
 }
 
 impl<'a> ToolDefinition<'a> {
@@ -299,7 +299,7 @@ impl MemberConfig {
         let mut config = Self { name: name.to_owned(), ..Self::default() };
         source.object(|source, key| match key {
             "enabled" => source.bool(config.enabled.insert(false)),
-            "defer_loading" => source.bool(&mut config.defer_loading),
+            "defer_loading" => source.bool(config.defer_loading.insert(false)),
             _ => Ok(false),
         })?;
         Ok(config)

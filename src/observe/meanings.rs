@@ -200,6 +200,22 @@ pub const WARNINGS: &[CodeMeaning] = &[
          profile, if the upstream takes that",
     ),
     row(
+        "mcp_content_dropped",
+        "an MCP server gave content that is no text; the model was told its type and size",
+        "`mcp_content_dropped:TYPE`",
+    ),
+    row(
+        "mcp_tool_dropped",
+        "a tool of an MCP server has a name or a schema that models cannot take, or is one too many",
+        "`mcp_tool_dropped:NAME`: `tools_max` of [MCP servers](server-tools.md#mcp-servers), or the \
+         server's own definition",
+    ),
+    row(
+        "mcp_unavailable",
+        "an MCP server did not list its tools; the model did without them",
+        "`mcp_unavailable:NAME`. `\"unavailable\": \"error\"` refuses such requests",
+    ),
+    row(
         "server_tool_failed",
         "a server tool that Creole ran gave an error as its result",
         "The model was told, and the answer went on. [When a search \

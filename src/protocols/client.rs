@@ -130,7 +130,9 @@ impl<'c> ClientRequest<'c> {
         }
         *model = request.model.decode();
         let route = self.route_of(model);
-        let (upstream, model) = check::request(&request, model, route, self.headers, warnings)?;
+        let calls_mcp = self.can_run_tools && self.config.settings.server_tools.mcp.is_on();
+        let (upstream, model) =
+            check::request(&request, model, route, self.headers, calls_mcp, warnings)?;
         *lost = spoilt_inputs::find_lost(&request);
         *hidden = Hidden::find(&request, &self.config.settings);
         hidden.show(&mut request, warnings);

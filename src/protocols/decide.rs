@@ -22,6 +22,7 @@ use crate::headers::{Header, is_of_claude_code};
 use crate::history::clearing::clear;
 use crate::history::thinking::is_required;
 use crate::history::{History, Recipient, attached, pairs};
+use crate::json::Str;
 use crate::model::context_management::Cleared;
 use crate::model::own_tool::ToolsRunHere;
 use crate::model::request_context::{
@@ -228,6 +229,7 @@ impl DecideTarget<'_> {
             choice: request.tool_choice.take(),
             history_has_calls: !history.ids.is_empty(),
             runs,
+            mcp_here: runs.mcp.then_some(&config.settings.server_tools.mcp),
         };
         let mut tools = ToolSet::new(requested, profile, warnings)?;
         let Guarded { notes, withheld, end, .. } =
@@ -235,7 +237,6 @@ impl DecideTarget<'_> {
         let turn = EffortTurn { effort: history.effort, forced: tools.forces_call(), prefilled };
         let effective = Effective::new(request, turn, profile, warnings)?;
         tool_id::count_forms(&history.ids, &mut counts);
-        let stops = request.stop_sequences.iter();
         let context = Box::new(RequestContext {
             model: request.model.decode().into_owned(),
             model_mapped: request.model != model,
@@ -243,7 +244,7 @@ impl DecideTarget<'_> {
             limits: AnswerLimits {
                 max_tokens: request.max_tokens.map_or(0, |wanted| effort::limited(wanted, profile)),
                 window,
-                stop_sequences: stops.map(|stop| stop.decode().into_owned()).collect(),
+                stop_sequences: owned(&request.stop_sequences),
                 one_tool_call: tools.one_tool_call(),
             },
             stream: request.stream,
@@ -324,6 +325,10 @@ impl DecideTarget<'_> {
         }
         Ok(history)
     }
+}
+
+fn owned(texts: &[Str<'_>]) -> Vec<String> {
+    texts.iter().map(|text| text.decode().into_owned()).collect()
 }
 
 /// Returns the profile for reading the answer. If the client allows no tool calls, text that looks

@@ -40,7 +40,7 @@ use chat::read_answer::ChatReader;
 use client::ClientRequest;
 use messages::relay_answer::MessagesRelay;
 use messages::write_answer::MessagesWriter;
-pub(crate) use own_tools::runs_here;
+pub(crate) use own_tools::{calls_mcp, runs_here};
 pub use upstream::Translated;
 pub(crate) use upstream::{CountRequest, UpstreamProtocol};
 

@@ -4,7 +4,7 @@ use crate::config::{ServerTools, ToolSearch};
 use crate::model::Request;
 use crate::model::own_tool::ToolsRunHere;
 use crate::model::tool::ToolDefinition;
-use crate::profile::Profile;
+use crate::profile::{Mcp, Profile};
 use crate::tokens::tokens_of;
 use crate::tools::server_tool_name;
 
@@ -20,7 +20,7 @@ pub(crate) fn runs_here(
     request: &Request<'_>,
     profile: &Profile,
 ) -> ToolsRunHere {
-    let mut runs = ToolsRunHere::default();
+    let mut runs = ToolsRunHere { mcp: calls_mcp(settings, profile), ..ToolsRunHere::default() };
     for tool in &request.tools {
         match server_tool_name(tool) {
             Some("web_search") => runs.web_search = settings.searches(),
@@ -35,6 +35,12 @@ pub(crate) fn runs_here(
         ToolSearch::Auto => is_worth_a_search(request, profile),
     };
     runs
+}
+
+/// Returns true if Creole calls the MCP servers of a request. An upstream that calls them by itself
+/// is left to it.
+pub(crate) fn calls_mcp(settings: &ServerTools, profile: &Profile) -> bool {
+    settings.mcp.is_on() && profile.mcp != Mcp::Mcp
 }
 
 /// Returns true if the deferred tools are too many to be sent at once.

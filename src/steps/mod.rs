@@ -46,6 +46,7 @@ use std::fmt;
 use std::ops::Range;
 
 pub(crate) use tools::OpeningBlock;
+use tools::mcp::{AnswerSessions, ToolMemory};
 
 use crate::Millis;
 use crate::StopReason;
@@ -149,6 +150,10 @@ pub(crate) struct See<'s> {
     /// Time at which the step began to ask, or `None` before the first question.
     pub(crate) began: Option<Millis>,
     pub(crate) now: Millis,
+    /// Memory of MCP servers, if the host keeps one. In strict mode there is none.
+    pub(crate) memory: Option<&'s ToolMemory>,
+    /// Sessions with MCP servers that the steps of the exchange share.
+    pub(crate) sessions: Option<&'s AnswerSessions>,
 }
 
 impl<'s> See<'s> {
@@ -220,6 +225,11 @@ pub(crate) struct ServiceQuestion {
     pub(crate) url: String,
     pub(crate) headers: Vec<Header>,
     pub(crate) body: Vec<u8>,
+    /// Number of the JSON-RPC request in the body, if the answer may be an event stream that goes
+    /// on after the response to the request.
+    pub(crate) message_id: Option<u64>,
+    /// True if a client named the service, which must then not be in a private network.
+    pub(crate) is_public: bool,
 }
 
 // The URL, the headers and the body may hold a key, and what a user looks for.
@@ -291,6 +301,8 @@ pub(crate) struct WebAnswer {
     pub(crate) location: Option<String>,
     /// Media type of the body, from the `content-type` header.
     pub(crate) content_type: Option<String>,
+    /// Id of a session with an MCP server, from the `mcp-session-id` header.
+    pub(crate) session_id: Option<String>,
     pub(crate) body: Vec<u8>,
     /// True if the body of the web server's answer ended by the rules of HTTP, or was cut at the
     /// limit.

@@ -196,5 +196,12 @@ impl<'a> NameSet<'a> {
     }
 }
 
+/// Returns true if a tool's name may be sent to models: at most 128 letters, digits, `_`, `.` and
+/// `-`.
+pub(crate) fn is_tool_name(name: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
+    (1..=128).contains(&name.len()) && name.bytes().all(is_plain)
+}
+
 #[cfg(test)]
 mod tests;

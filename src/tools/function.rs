@@ -12,7 +12,7 @@ use crate::dialect::schema::write_schema;
 use crate::json::{self, Reader, Str, Writer};
 use crate::json_schema::Found;
 use crate::model::CacheMark;
-use crate::model::own_tool::OwnTool;
+use crate::model::own_tool::{McpToolName, OwnTool};
 use crate::model::tool::ToolDefinition;
 use crate::profile::{Profile, ToolSchema};
 use crate::text::words;
@@ -144,7 +144,7 @@ impl<'a> Function<'a> {
         tool: OwnTool,
         rules: names::NameRules,
     ) -> Self {
-        let name = Cow::Borrowed(tool.name());
+        let name = Cow::Owned(tool.name().to_owned());
         let OwnFunction { description, parameters, remark } = OwnFunction::of(&tool);
         Self {
             outgoing: accepted(&name, rules),
@@ -155,6 +155,30 @@ impl<'a> Function<'a> {
             remarks: remark,
             own: Some(Arc::new(tool)),
             cached: definition.cached,
+            ..Self::default()
+        }
+    }
+
+    /// Creates the function of an MCP server's tool that Creole calls. An invalid schema counts as
+    /// an empty one.
+    pub(super) fn mcp(
+        name: McpToolName,
+        (description, schema): (Str<'a>, &'a str),
+        rules: names::NameRules,
+    ) -> Self {
+        let read = Found::read(&mut Reader::of(schema));
+        let (schema, found) = match read {
+            Ok((schema, found)) => plain_of(schema.text(), found),
+            Err(_) => plain_of("{}", Found::NOTHING),
+        };
+        let outgoing = Cow::Owned(name.function.clone());
+        Self {
+            outgoing: accepted(&outgoing, rules),
+            name: outgoing,
+            schema,
+            found,
+            description,
+            own: Some(Arc::new(OwnTool::Mcp(name))),
             ..Self::default()
         }
     }

@@ -93,22 +93,22 @@ pub(super) fn tools(
 
 /// Tools of an MCP server that the upstream may call.
 #[derive(Clone)]
-enum Allowed<'a> {
+pub(super) enum Allowed<'a> {
     All,
     These(Vec<Cow<'a, str>>),
 }
 
 /// Element of the request member `mcp_servers`: one MCP server.
-struct McpServer<'a> {
-    name: Str<'a>,
-    url: Str<'a>,
-    token: Option<Str<'a>>,
+pub(super) struct McpServer<'a> {
+    pub(super) name: Str<'a>,
+    pub(super) url: Str<'a>,
+    pub(super) token: Option<Str<'a>>,
     /// Tools that the server's own `tool_configuration` allows.
-    allowed: Allowed<'a>,
+    pub(super) allowed: Allowed<'a>,
 }
 
 impl<'a> McpServer<'a> {
-    fn read(raw: &'a str, path: &str, warnings: &mut Warnings) -> Result<Self, Error> {
+    pub(super) fn read(raw: &'a str, path: &str, warnings: &mut Warnings) -> Result<Self, Error> {
         let (mut name, mut url, mut token, mut configuration) = (None, None, None, "{}");
         for (key, value) in json::members(raw).filter(|(_, value)| *value != "null") {
             let key = key.decode();

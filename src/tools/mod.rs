@@ -14,6 +14,7 @@ mod domain_lists;
 mod function;
 mod hosted;
 mod mcp;
+pub(crate) mod mcp_here;
 mod names;
 mod offer;
 mod own;
@@ -30,15 +31,18 @@ use std::sync::Arc;
 pub(crate) use crate::dialect::schema::mended::plain;
 pub(crate) use crate::dialect::schema::strict::takes_strictly;
 pub(crate) use crate::dialect::schema::write_output_schema;
-pub(crate) use own::{name_of as server_tool_name, own_tools};
+pub(crate) use own::name_of as server_tool_name;
 
+use crate::config::McpConnector;
 use crate::error::Error;
 use crate::json::Writer;
-use crate::model::CacheMark;
+use crate::model::ToolUse;
+use crate::model::mcp::function_name;
 use crate::model::mcp_servers::McpServers;
 use crate::model::own_tool::{OwnTool, ToolsRunHere};
 use crate::model::request_context;
 use crate::model::tool::{ChoiceMode, ToolChange, ToolChoice, ToolDefinition};
+use crate::model::{CacheMark, Request};
 use crate::observe::warning::Warnings;
 use crate::profile::Profile;
 use crate::text::names::{NameSet, Names};
@@ -83,7 +87,7 @@ pub(crate) struct ToolMark {
 
 /// Members of a request that concern tools.
 #[derive(Debug, Default)]
-pub(crate) struct ToolRequest<'a> {
+pub(crate) struct ToolRequest<'a, 'c> {
     /// Request body, for the paths in errors.
     pub body: &'a str,
     /// Member `tools`: definitions of the tools.
@@ -100,6 +104,8 @@ pub(crate) struct ToolRequest<'a> {
     pub history_has_calls: bool,
     /// Server tools that Creole runs, so that the model gets functions for them.
     pub runs: ToolsRunHere,
+    /// Settings of the MCP servers that Creole calls, if any.
+    pub mcp_here: Option<&'c McpConnector>,
 }
 
 impl<'a> ToolSet<'a> {
@@ -111,7 +117,7 @@ impl<'a> ToolSet<'a> {
     /// unique, a reference or the choice names no tool, or the upstream does not accept as many
     /// tools.
     pub(crate) fn new(
-        requested: ToolRequest<'a>,
+        requested: ToolRequest<'a, '_>,
         profile: &Profile,
         warnings: &mut Warnings,
     ) -> Result<Self, Error> {
@@ -124,11 +130,15 @@ impl<'a> ToolSet<'a> {
             choice,
             history_has_calls,
             runs,
+            mcp_here,
         } = requested;
         let mut offers = Offers::new(body, profile, runs);
         offers.expect(definitions.len());
         for definition in definitions {
-            offers.define(definition, false, warnings)?;
+            match mcp_here.filter(|_| definition.tool_type == "mcp_toolset") {
+                Some(settings) => offers.mcp_toolset(&definition, (servers, settings), warnings)?,
+                None => offers.define(definition, false, warnings)?,
+            }
         }
         let added = changes.iter().any(|change| !matches!(change, ToolChange::Remove(_)));
         for change in changes {
@@ -141,6 +151,7 @@ impl<'a> ToolSet<'a> {
         offers.load(&activated, forced, added, warnings)?;
 
         let Sorted { mcp, mut functions, servers: hosts, deferred } = offers.sorted();
+        let servers = if mcp_here.is_some() { McpServers::default() } else { servers };
         let mcp = mcp::tools(servers, &mcp, body, warnings)?;
         let choice = choice.as_ref();
         let mode = choice.map(|choice| &choice.mode);
@@ -152,13 +163,7 @@ impl<'a> ToolSet<'a> {
             Some(sent) if functions.is_empty() => sent,
             _ => SentChoice::new(choice, &mut functions, history_has_calls, profile, warnings)?,
         };
-        if profile.max_tools > 0 && functions.len() > profile.max_tools {
-            return Err(Error::invalid(format!(
-                "tools: {} tools were given, but this model takes at most {}",
-                functions.len(),
-                profile.max_tools
-            )));
-        }
+        check_number(functions.len(), profile)?;
         functions.shrink_to_fit();
         let one_tool_call = choice.is_some_and(|choice| choice.disable_parallel_tool_use);
         Ok(Self {
@@ -175,6 +180,22 @@ impl<'a> ToolSet<'a> {
             form: FunctionForm::of(profile),
             names: names::NameRules::of(profile),
         })
+    }
+
+    /// Returns the upstream's name of the tool of a call in the history.
+    #[must_use]
+    pub(crate) fn outgoing_name_of<'n>(&self, call: &ToolUse<'n>) -> Cow<'n, str> {
+        let toolset = call.toolset.map(|toolset| toolset.decode());
+        match (call.name.decode(), toolset) {
+            (name, Some(server)) if call.is_server => {
+                let function = function_name(&server, &name);
+                Cow::Owned(names::outgoing(&function, self.names).into_owned())
+            }
+            (Cow::Borrowed(name), toolset) => self.outgoing_name(name, toolset.as_deref()),
+            (Cow::Owned(name), toolset) => {
+                Cow::Owned(self.outgoing_name(&name, toolset.as_deref()).into_owned())
+            }
+        }
     }
 
     /// Returns the upstream's name of a tool, for a call in the history with this `name` and
@@ -245,7 +266,7 @@ impl<'a> ToolSet<'a> {
             name: function.name.clone().into_owned(),
             toolset: function.toolset,
             place: function.place,
-            runs_here: function.own.is_some(),
+            own: function.own.clone(),
             schema: keep_schemas.then(|| Arc::from(function.schema.as_ref())),
         };
         let mut tools = request_context::Tools::default();
@@ -355,6 +376,32 @@ impl<'a> ToolSet<'a> {
             json.key("max_tool_calls").u64(most);
         }
     }
+}
+
+/// Returns the server tools of a request that Creole runs. A definition that cannot be read is left
+/// out: it is refused when the request is translated.
+pub(crate) fn own_tools(
+    request: &Request<'_>,
+    body: &str,
+    runs: ToolsRunHere,
+    mcp: &McpConnector,
+) -> Vec<Arc<OwnTool>> {
+    let tools = request.tools.iter().filter_map(|tool| own::own_tool(tool, body, runs)?.ok());
+    let mut tools: Vec<Arc<OwnTool>> = tools.map(Arc::new).collect();
+    if runs.mcp {
+        tools.extend(mcp_here::own_tools(request, mcp));
+    }
+    tools
+}
+
+/// Checks that the upstream takes as many tools.
+fn check_number(tools: usize, profile: &Profile) -> Result<(), Error> {
+    let most = profile.max_tools;
+    if most == 0 || tools <= most {
+        return Ok(());
+    }
+    let reason = format!("tools: {tools} tools were given, but this model takes at most {most}");
+    Err(Error::invalid(reason))
 }
 
 /// Returns the indexes of the functions by the client's names, without members of toolsets.

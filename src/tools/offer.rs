@@ -18,10 +18,13 @@ use std::borrow::Cow;
 
 use super::definition::{self, Availability, DefinitionRules, PLACEHOLDER, kind_of};
 use super::function::{Function, member_name};
+use super::mcp_here;
 use super::names;
 use super::own::own_tool;
 use super::typed::{ToolKind, Toolset};
+use crate::config::McpConnector;
 use crate::error::Error;
+use crate::model::mcp_servers::McpServers;
 use crate::model::own_tool::ToolsRunHere;
 use crate::model::path_at;
 use crate::model::tool::{Reference, ReferencedTool, ToolChange, ToolDefinition};
@@ -159,6 +162,22 @@ impl<'a> Offers<'a> {
         self.push(OfferCandidate { state, what, added }, at, warnings)
     }
 
+    /// Adds the enabled tools of an MCP toolset whose server Creole calls.
+    pub(super) fn mcp_toolset(
+        &mut self,
+        definition: &ToolDefinition<'a>,
+        (servers, settings): (McpServers<'_>, &McpConnector),
+        warnings: &Warnings,
+    ) -> Result<(), Error> {
+        self.defined = self.defined.saturating_add(1);
+        let functions = mcp_here::functions(definition, servers, settings, self.rules.names);
+        for (function, state) in functions {
+            let what = What::Function(Box::new(function));
+            self.push(OfferCandidate { state, what, added: false }, definition.at, warnings)?;
+        }
+        Ok(())
+    }
+
     /// Adds the enabled members of a toolset.
     fn toolset(
         &mut self,
@@ -186,7 +205,8 @@ impl<'a> Offers<'a> {
             if !enabled {
                 continue;
             }
-            let deferred = definition.defer_loading || config.is_some_and(|it| it.defer_loading);
+            let deferred =
+                definition.defer_loading || config.and_then(|it| it.defer_loading) == Some(true);
             let state = Availability::first(deferred, added);
             let function = Function::member(toolset.name, member, self.rules.names);
             let what = What::Function(Box::new(function));

@@ -1,12 +1,9 @@
 //! Server tools that Creole runs: their definitions, and the functions that the model gets in their
 //! place.
 
-use std::sync::Arc;
-
 use super::typed::ToolKind;
 use super::{web_fetch, web_search};
 use crate::error::Error;
-use crate::model::Request;
 use crate::model::own_tool::{OwnTool, ToolSearchMethod, ToolsRunHere};
 use crate::model::tool::ToolDefinition;
 
@@ -49,6 +46,8 @@ impl OwnFunction {
                 },
                 remark: String::new(),
             },
+            // The server describes its tools.
+            OwnTool::Mcp(_) => Self { description: "", parameters: "{}", remark: String::new() },
         }
     }
 }
@@ -67,17 +66,6 @@ pub(super) fn own_tool(
         "tool_search_tool_regex" => OwnTool::ToolSearch(ToolSearchMethod::Regex),
         _ => OwnTool::ToolSearch(ToolSearchMethod::Bm25),
     }))
-}
-
-/// Returns the server tools of a request that Creole runs. A definition that cannot be read is left
-/// out: it is refused when the request is translated.
-pub(crate) fn own_tools(
-    request: &Request<'_>,
-    body: &str,
-    runs: ToolsRunHere,
-) -> Vec<Arc<OwnTool>> {
-    let tools = request.tools.iter().filter_map(|tool| own_tool(tool, body, runs)?.ok());
-    tools.map(Arc::new).collect()
 }
 
 /// Returns the name of the server tool that a definition stands for; `None` for other tools.

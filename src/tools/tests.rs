@@ -76,6 +76,7 @@ impl Given {
             activated,
             choice: request.tool_choice,
             runs: ToolsRunHere::default(),
+            mcp_here: None,
             history_has_calls: self.history,
         };
         let set = ToolSet::new(requested, &self.profile, &mut warnings)?;

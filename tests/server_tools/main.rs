@@ -11,6 +11,7 @@
 mod fetch;
 mod history;
 mod limits;
+mod mcp;
 mod rounds;
 mod session;
 #[path = "../support/mod.rs"]

@@ -105,7 +105,7 @@ fn called_mcp(block: &Value) -> Result<(), String> {
     keys(block, &["type", "id", "name", "server_name", "input"], &[])?;
     let id = block["id"].as_str().and_then(|id| id.strip_prefix("mcptoolu_"));
     let is_text = |key: &str| block[key].as_str().is_some_and(|text| !text.is_empty());
-    match id.is_some_and(|id| id.len() == 24) && is_text("name") && is_text("server_name") {
+    match id.is_some_and(|id| !id.is_empty()) && is_text("name") && is_text("server_name") {
         true => Ok(()),
         false => Err(format!("a call of an MCP server without its names: {block}")),
     }

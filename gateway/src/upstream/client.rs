@@ -86,7 +86,7 @@ impl UpstreamClient {
     /// # Errors
     /// The same errors as for [`connector`].
     pub(crate) fn connect() -> Result<Self, String> {
-        Ok(Self::new(&connector()?))
+        Ok(Self::new(&connector(&[])?))
     }
 
     /// Returns a client with its own pool of connections.

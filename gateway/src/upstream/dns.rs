@@ -72,9 +72,10 @@ impl Resolver {
         Ok(Self { pool, lookup, waiting, waiting_max: usize::MAX, private: None })
     }
 
-    /// Returns a resolver that returns only public addresses, and those in `private` networks. Callers must connect to an address
-    /// from this resolver, since a second look-up might return another address. Clients choose
-    /// these names, so separate threads look them up and do not delay look-ups of upstreams.
+    /// Returns a resolver that returns only public addresses, and those in `private` networks.
+    /// Callers must connect to an address from this resolver, since a second look-up might return
+    /// another address. Clients choose these names, so separate threads look them up and do not
+    /// delay look-ups of upstreams.
     ///
     /// # Errors
     /// The system gives no more threads.

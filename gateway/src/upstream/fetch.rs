@@ -40,7 +40,8 @@ impl Fetcher {
         fetch: &Fetch,
         sent: Vec<Header>,
     ) -> Result<Response<Incoming>, Failure> {
-        let (client, uri) = self.way(fetch).ok_or(Failure::Unreachable(Unreachable::NotAllowed))?;
+        let way = self.way(&fetch.url, fetch.may_be_private);
+        let (client, uri) = way.ok_or(Failure::Unreachable(Unreachable::NotAllowed))?;
         let mut request = Request::new(Full::new(Bytes::new()));
         *request.uri_mut() = uri;
         *request.headers_mut() = headers::map(sent);
@@ -53,7 +54,8 @@ impl Fetcher {
         })
     }
 
-    /// Sends a request to a service that the configuration names, at any address.
+    /// Sends a request to a service: at any address if the configuration names the service, else at
+    /// a public one.
     ///
     /// # Errors
     /// The service cannot be called, or does not answer.
@@ -64,12 +66,15 @@ impl Fetcher {
         sent: Vec<Header>,
         body: Vec<u8>,
     ) -> Result<Response<Incoming>, Failure> {
+        let (client, uri) = self
+            .way(&service.url, !service.is_public)
+            .ok_or(Failure::Unreachable(Unreachable::NotAllowed))?;
         let mut request = Request::new(Full::new(Bytes::from(body)));
         *request.method_mut() =
             Method::from_bytes(method.as_bytes()).map_err(|_| Failure::NoRoute)?;
-        *request.uri_mut() = service.url.parse().map_err(|_| Failure::NoRoute)?;
+        *request.uri_mut() = uri;
         *request.headers_mut() = headers::map(sent);
-        self.named.send(request).await.map_err(|error| {
+        client.send(request).await.map_err(|error| {
             let reason = client::reason(&error);
             // The URL contains words of the user, so the log gets only the name and the reason.
             tracing::debug!("service {} could not be called: {}", service.name, reason.words());
@@ -77,9 +82,9 @@ impl Fetcher {
         })
     }
 
-    fn way(&self, fetch: &Fetch) -> Option<(&UpstreamClient, Uri)> {
-        let uri: Uri = fetch.url.parse().ok()?;
-        if fetch.may_be_private {
+    fn way(&self, url: &str, may_be_private: bool) -> Option<(&UpstreamClient, Uri)> {
+        let uri: Uri = url.parse().ok()?;
+        if may_be_private {
             return Some((&self.named, uri));
         }
         // A numeric address is not looked up, so the resolver would not check it.

@@ -332,18 +332,18 @@ impl<'a> BodySource<'a, '_> {
     }
 
     fn server_tool_use(&mut self, at: usize, is_mcp: bool) -> Read<Block<'a>> {
-        let (mut id, mut name, mut input) = (None, None, "{}");
+        let (mut id, mut name, mut server, mut input) = (None, None, None, "{}");
         self.tagged(|source, key| match key {
             "id" => source.string(&mut id),
-            "server_name" => source.ignore(ValueKind::String),
+            "server_name" => source.string(&mut server),
             "name" => source.string(&mut name),
             "input" => source.raw(&mut input),
             "caller" => source.ignore(ValueKind::Object),
             _ => source.cacheable(key, &mut None),
         })?;
         let (id, name) = (id.unwrap_or_default(), required(name, "name")?);
-        let input = Raw::of(input);
-        Ok(Block::ServerToolUse(Box::new(ServerToolUse { at, id, name, is_mcp, input })))
+        let (server, input) = (is_mcp.then(|| server.unwrap_or_default()), Raw::of(input));
+        Ok(Block::ServerToolUse(Box::new(ServerToolUse { at, id, name, server, input })))
     }
 
     fn server_tool_result(&mut self, tag: &str) -> Read<Block<'a>> {
@@ -358,6 +358,7 @@ impl<'a> BodySource<'a, '_> {
         let kind = match tag {
             "web_search_tool_result" => ServerResultKind::WebSearch,
             "web_fetch_tool_result" => ServerResultKind::WebFetch,
+            "mcp_tool_result" => ServerResultKind::Mcp,
             "tool_search_tool_result" => ServerResultKind::ToolSearch,
             _ => ServerResultKind::Other,
         };

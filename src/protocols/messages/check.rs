@@ -26,6 +26,7 @@ pub(crate) fn request<'c>(
     model: &'c str,
     route: Option<(&'c Upstream, &'c str)>,
     headers: &[Header],
+    calls_mcp_here: bool,
     warnings: &mut Warnings,
 ) -> Result<(&'c Upstream, &'c str), Error> {
     if request.thread {
@@ -38,7 +39,8 @@ pub(crate) fn request<'c>(
         .with_code("thread_unsupported_request"));
     }
     always(request)?;
-    let calls_mcp = route.is_some_and(|(upstream, _)| upstream.profile.mcp == Mcp::Mcp);
+    let calls_mcp =
+        calls_mcp_here || route.is_some_and(|(upstream, _)| upstream.profile.mcp == Mcp::Mcp);
     for (present, name) in [
         (request.compaction, "compaction"),
         (request.container, "container"),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::OpeningBlock;
 use super::body::NextRequest;
-use super::job::{CallLimit, Job, OwnOutput, SharedState, Work};
+use super::job::{CallLimit, Job, OwnOutput, Work};
 use super::kinds;
 use crate::StopReason;
 use crate::config::{ServerTools, Settings};
@@ -43,7 +43,6 @@ pub(crate) struct OwnCalls {
     told: usize,
     /// Runs of tools in all rounds, in the order in which they began.
     runs: Vec<ToolRun>,
-    shared: SharedState,
     /// Number of requests to the upstream for the answer.
     turns: u32,
     calls: u32,
@@ -129,7 +128,6 @@ impl OwnCalls {
             round: Vec::new(),
             told: 0,
             runs: Vec::new(),
-            shared: SharedState::default(),
             turns: 1,
             calls: 0,
             result_bytes: 0,
@@ -144,11 +142,10 @@ impl OwnCalls {
 
     /// Adds a call, and decides how the call is answered. A call of another tool is left out.
     pub(super) fn add(&mut self, call: ServerCall, see: &See<'_>) {
-        let Some(place) = self.tools.iter().position(|used| used.tool.name() == call.name) else {
-            return;
-        };
+        let tool = self.tools.iter().find(|used| used.tool.name() == call.name);
+        let Some(tool) = tool.map(|used| Arc::clone(&used.tool)) else { return };
         self.calls = self.calls.saturating_add(1);
-        let (outcome, is_first) = match self.run_for(place, &call, see) {
+        let (outcome, is_first) = match self.run_for(&tool, &call, see) {
             Ok((run, is_first)) => (Ok(run), is_first),
             Err(output) => (Err(output), false),
         };
@@ -156,20 +153,17 @@ impl OwnCalls {
         self.round.push(RoundCall { id: call.id, outcome, is_first });
     }
 
-    /// Returns the index of the run that answers a call of the tool at `place`, and true if the run
-    /// is new.
+    /// Returns the index of the run that answers a call of the tool, and true if the run is new.
     fn run_for(
         &mut self,
-        place: usize,
+        tool: &Arc<OwnTool>,
         call: &ServerCall,
         see: &See<'_>,
     ) -> Result<(usize, bool), OwnOutput> {
-        let tool = self.tools.get(place).map(|used| Arc::clone(&used.tool));
-        let Some(tool) = tool else { return Ok((usize::MAX, false)) };
         if self.calls > self.limits.calls_max || self.is_full() || self.is_late {
-            return Err(OwnOutput::of_limit(&tool, CallLimit::OfAnswer));
+            return Err(OwnOutput::of_limit(tool, CallLimit::OfAnswer));
         }
-        let begun = kinds::begin(&tool, call, see)?;
+        let begun = kinds::begin(tool, call, see)?;
         let is_equal = |run: &ToolRun| {
             run.key.is_some() && run.key == begun.key && run.tool.name() == tool.name()
         };
@@ -179,9 +173,10 @@ impl OwnCalls {
             self.result_bytes = self.result_bytes.saturating_add(run.held_bytes());
             return Ok((at, false));
         }
-        if let Some(used) = self.tools.get_mut(place) {
+        let of_tool = |used: &&mut UsedTool| Arc::ptr_eq(&used.tool, tool);
+        if let Some(used) = self.tools.iter_mut().find(of_tool) {
             if tool.max_uses().is_some_and(|most| used.uses >= most) {
-                return Err(OwnOutput::of_limit(&tool, CallLimit::OfTool));
+                return Err(OwnOutput::of_limit(tool, CallLimit::OfTool));
             }
             used.uses = used.uses.saturating_add(1);
         }
@@ -192,7 +187,7 @@ impl OwnCalls {
             }
             Work::Asks(job) => RunProgress::Asking(job),
         };
-        self.runs.push(ToolRun { tool, key: begun.key, calls: 1, progress });
+        self.runs.push(ToolRun { tool: Arc::clone(tool), key: begun.key, calls: 1, progress });
         Ok((self.runs.len().saturating_sub(1), true))
     }
 
@@ -289,7 +284,7 @@ impl Step for OwnCalls {
     }
 
     fn ask<'s>(&self, see: &See<'s>, ahead: usize) -> Option<Question<'s>> {
-        self.jobs().nth(ahead)?.ask(see, &self.shared)
+        self.jobs().nth(ahead)?.ask(see)
     }
 
     fn limits(&self, status: u16, settings: &Settings) -> ReadLimits {
@@ -305,7 +300,7 @@ impl Step for OwnCalls {
         let RunProgress::Asking(job) = &mut run.progress else { return };
         let output = match is_full {
             true => Some(OwnOutput::of_limit(&run.tool, CallLimit::OfAnswer)),
-            false => job.take(came, &mut self.shared, report),
+            false => job.take(came, report),
         };
         let Some(output) = output else { return };
         if output.is_failure() {

@@ -12,6 +12,7 @@ use crate::model::counts::Counts;
 use crate::model::event::{
     CallKind, CallStart, Event, ServerCall, ServerOutput, ServerResult, Stop,
 };
+use crate::model::mcp::function_name;
 use crate::protocols::{AnswerWriter, WriterPhase};
 use crate::text::words;
 
@@ -122,11 +123,13 @@ impl ToolGate {
                 self.has_client_call = true;
                 self.record.take_blocks();
             }
-            CallKind::Server | CallKind::Mcp { .. } => {
-                let (id, name) = (start.id.to_owned(), start.name.to_owned());
-                self.open = Some(ServerCall { id, name, input: String::new() });
-            }
+            CallKind::Server => self.open_call(start, start.name.to_owned()),
+            CallKind::Mcp { server } => self.open_call(start, function_name(server, start.name)),
         }
+    }
+
+    fn open_call(&mut self, start: &CallStart<'_>, name: String) {
+        self.open = Some(ServerCall { id: start.id.to_owned(), name, input: String::new() });
     }
 
     fn take_result(&mut self, result: &ServerResult<'_>) {

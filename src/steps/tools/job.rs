@@ -5,6 +5,7 @@ use std::fmt;
 use crate::config::Settings;
 use crate::model::event::{ServerOutput, ServerResult};
 use crate::model::fetch::{FetchFailure, FetchedPage};
+use crate::model::mcp::McpOutput;
 use crate::model::own_tool::{OwnTool, ToolSearchFailure};
 use crate::model::search::{FoundPage, SearchFailure};
 use crate::observe::report::Report;
@@ -14,19 +15,14 @@ use crate::steps::{Came, Question, ReadLimits, See};
 pub(super) trait Job: fmt::Debug + Send + Sync {
     /// Returns the job's question; `None` if it cannot be asked before an earlier job has its
     /// answer.
-    fn ask(&self, see: &See<'_>, shared: &SharedState) -> Option<Question<'static>>;
+    fn ask(&self, see: &See<'_>) -> Option<Question<'static>>;
 
     /// Returns the limits for reading an answer with this HTTP status.
     fn limits(&self, status: u16, settings: &Settings) -> ReadLimits;
 
     /// Takes the answer to the question. Returns the output, or `None` if the job has another
     /// question.
-    fn take(
-        &mut self,
-        came: Came,
-        shared: &mut SharedState,
-        report: &mut Report,
-    ) -> Option<OwnOutput>;
+    fn take(&mut self, came: Came, report: &mut Report) -> Option<OwnOutput>;
 
     /// Returns the timeout of the job with all its questions, in milliseconds.
     fn timeout_ms(&self, settings: &Settings) -> u64;
@@ -34,10 +30,6 @@ pub(super) trait Job: fmt::Debug + Send + Sync {
     /// Returns the number of bytes that the job keeps in memory.
     fn held_bytes(&self) -> usize;
 }
-
-/// State that the jobs of one answer share.
-#[derive(Debug, Default)]
-pub(super) struct SharedState {}
 
 /// Work that a tool begins for a call.
 pub(super) struct Begun {
@@ -68,6 +60,8 @@ pub(super) enum CallLimit {
 pub(crate) enum OwnOutput {
     Search(Result<Vec<FoundPage>, SearchFailure>),
     Page(Result<FetchedPage, FetchFailure>),
+    /// Output of an MCP server's tool, or the words for its lack.
+    Mcp(McpOutput),
     /// Output of a search for tools: the names of the tools found.
     Tools(Result<Vec<String>, ToolSearchFailure>),
 }
@@ -89,6 +83,7 @@ impl OwnOutput {
                 Self::Page(Err(FetchFailure::MaxUsesExceeded))
             }
             (OwnTool::ToolSearch(_), _) => Self::Tools(Err(ToolSearchFailure::TooManyRequests)),
+            (OwnTool::Mcp(_), _) => Self::Mcp(McpOutput::error("Too many calls.")),
         }
     }
 
@@ -100,6 +95,9 @@ impl OwnOutput {
             Self::Search(Err(failure)) => ServerOutput::SearchFailed(*failure),
             Self::Page(Ok(page)) => ServerOutput::Page(page),
             Self::Page(Err(failure)) => ServerOutput::FetchFailed(*failure),
+            Self::Mcp(output) => {
+                ServerOutput::Mcp { texts: &output.texts, is_error: output.is_error }
+            }
             Self::Tools(Ok(names)) => ServerOutput::Tools(names),
             Self::Tools(Err(failure)) => ServerOutput::ToolSearchFailed(*failure),
         };
@@ -112,12 +110,17 @@ impl OwnOutput {
         match self {
             Self::Search(result) => result.is_ok(),
             Self::Page(result) => result.as_ref().err().is_none_or(|failure| failure.was_asked()),
-            Self::Tools(_) => false,
+            Self::Tools(_) | Self::Mcp(_) => false,
         }
     }
 
     pub(super) fn is_failure(&self) -> bool {
-        matches!(self, Self::Search(Err(_)) | Self::Page(Err(_)) | Self::Tools(Err(_)))
+        match self {
+            Self::Search(result) => result.is_err(),
+            Self::Page(result) => result.is_err(),
+            Self::Tools(result) => result.is_err(),
+            Self::Mcp(output) => output.is_error,
+        }
     }
 
     /// Returns the memory size of the output's texts in bytes.
@@ -128,6 +131,7 @@ impl OwnOutput {
             }
             Self::Tools(Ok(names)) => names.iter().map(String::len).fold(0, usize::saturating_add),
             Self::Page(Ok(page)) => page.held_bytes(),
+            Self::Mcp(output) => output.held_bytes(),
             Self::Search(Err(_)) | Self::Page(Err(_)) | Self::Tools(Err(_)) => 0,
         }
     }

@@ -1,7 +1,7 @@
 //! Kinds of server tools that Creole runs: a row for each.
 
 use super::job::{Begun, OwnOutput};
-use super::{fetch, search, tool_search};
+use super::{fetch, mcp, search, tool_search};
 use crate::model::event::ServerCall;
 use crate::model::own_tool::OwnTool;
 use crate::steps::See;
@@ -14,6 +14,7 @@ pub(super) fn begin(tool: &OwnTool, call: &ServerCall, see: &See<'_>) -> Result<
     match tool {
         OwnTool::WebSearch(tool) => search::begin(tool, &call.input, see),
         OwnTool::WebFetch(tool) => fetch::begin(tool, &call.input, see),
+        OwnTool::Mcp(tool) => mcp::begin(tool, &call.input, see),
         OwnTool::ToolSearch(method) => tool_search::begin(*method, &call.input, see),
     }
 }

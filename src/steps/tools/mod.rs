@@ -18,6 +18,7 @@
 //! | `search` | `web_search`: requests to search services, and their results |
 //! | `tool_search` | `tool_search_tool_regex`, `tool_search_tool_bm25`: searches for deferred tools |
 //! | `fetch` | `web_fetch`: pages that are fetched |
+//! | `mcp` | `mcp_servers`: lists and calls of tools of MCP servers |
 
 mod body;
 mod calls;
@@ -25,6 +26,7 @@ mod fetch;
 mod gate;
 mod job;
 mod kinds;
+pub(crate) mod mcp;
 mod pending;
 mod search;
 mod tool_search;

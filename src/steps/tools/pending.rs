@@ -9,6 +9,8 @@
 //!
 //! The answer begins with the results, and the upstream's request has them as its last message.
 
+use std::sync::Arc;
+
 use super::OpeningBlock;
 use super::body::NextRequest;
 use super::calls::{OwnCalls, choice_of};
@@ -16,18 +18,23 @@ use crate::config::{Protocol, Settings, SideQuery};
 use crate::error::Error;
 use crate::json;
 use crate::model::event::ServerCall;
-use crate::model::own_tool::ToolsRunHere;
+use crate::model::mcp::function_name;
+use crate::model::own_tool::OwnTool;
 use crate::model::{Block, Message, Request, Role};
 use crate::observe::report::Report;
 use crate::observe::warning::Warnings;
 use crate::protocols;
-use crate::steps::{Came, Change, Opening, Question, ReadLimits, See, Step, blocks};
+use crate::steps::{Came, Change, Opening, Question, ReadLimits, See, Step};
 use crate::text::names::NameSet;
 use crate::text::words;
 use crate::tools::own_tools;
 
 /// Beginning of the text with which Claude Code asks for a web search.
 const CLAUDE_CODE_ASKS: &str = "Perform a web search for the query: ";
+
+/// End of the types of the blocks with calls of server tools. Each request is searched for this
+/// text, once.
+const CALLS: &str = "_tool_use\"";
 
 /// Calls before the first round of an answer.
 struct Pending {
@@ -44,7 +51,7 @@ pub(crate) fn begin(see: &See<'_>, _: &mut Report) -> Option<Box<dyn Step>> {
     }
     let body = see.text()?;
     let may_ask = settings.searches() && words::has(body, CLAUDE_CODE_ASKS);
-    if !blocks::may_have(body, "\"server_tool_use\"") && !may_ask {
+    if !words::has(body, CALLS) && !may_ask {
         return None;
     }
     // An upstream that speaks Messages gets the request as it came.
@@ -54,7 +61,7 @@ pub(crate) fn begin(see: &See<'_>, _: &mut Report) -> Option<Box<dyn Step>> {
     }
     let request = Request::read(body, &mut Warnings::new(false)).ok()?;
     let runs = protocols::runs_here(settings, &request, &upstream.profile);
-    let tools = own_tools(&request, body, runs);
+    let tools = own_tools(&request, body, runs, &settings.mcp);
     if tools.is_empty() {
         return None;
     }
@@ -68,7 +75,7 @@ pub(crate) fn begin(see: &See<'_>, _: &mut Report) -> Option<Box<dyn Step>> {
     };
     let pending = match &own {
         Some(call) => vec![call.clone()],
-        None => pending_calls(&request.messages, runs),
+        None => pending_calls(&request.messages, &tools),
     };
     if pending.is_empty() {
         return None;
@@ -98,7 +105,7 @@ fn own_call(query: &str, see: &See<'_>) -> ServerCall {
 
 /// Returns the calls of server tools without a result, if the newest answer has some and the
 /// client's next turn does not go past them.
-fn pending_calls(messages: &[Message<'_>], runs: ToolsRunHere) -> Vec<ServerCall> {
+fn pending_calls(messages: &[Message<'_>], tools: &[Arc<OwnTool>]) -> Vec<ServerCall> {
     let Some(at) = messages.iter().rposition(|message| message.role == Role::Assistant) else {
         return Vec::new();
     };
@@ -117,19 +124,17 @@ fn pending_calls(messages: &[Message<'_>], runs: ToolsRunHere) -> Vec<ServerCall
         }
     }
     let blocks = messages.get(at).map(|message| message.content.as_slice()).unwrap_or_default();
-    let pending = blocks.iter().filter_map(|block| match block {
-        Block::ServerToolUse(call)
-            if !call.is_mcp
-                && runs.has(&call.name.decode())
-                && !answered.contains(&call.id.decode()) =>
-        {
-            Some(ServerCall {
-                id: call.id.decode().into_owned(),
-                name: call.name.decode().into_owned(),
-                input: call.input.text().to_owned(),
-            })
-        }
-        _ => None,
+    let pending = blocks.iter().filter_map(|block| {
+        let Block::ServerToolUse(call) = block else { return None };
+        let name = match call.server {
+            Some(server) => function_name(&server.decode(), &call.name.decode()),
+            None => call.name.decode().into_owned(),
+        };
+        let id = call.id.decode();
+        let is_own = tools.iter().any(|tool| tool.name() == name);
+        let is_pending = is_own && !answered.contains(&id);
+        let input = call.input.text().to_owned();
+        is_pending.then(|| ServerCall { id: id.into_owned(), name, input })
     });
     pending.collect()
 }

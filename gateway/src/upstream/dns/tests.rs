@@ -21,7 +21,7 @@ async fn a_name_that_hangs_takes_one_thread_however_many_wait_for_it() {
     // Paused time does not stop the thread of the look-up.
     tokio::time::pause();
     for slow in slow {
-        assert_eq!(found(slow, false).await.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        assert_eq!(found(slow, None).await.unwrap_err().kind(), io::ErrorKind::TimedOut);
     }
 }
 
@@ -29,7 +29,7 @@ async fn a_name_that_hangs_takes_one_thread_however_many_wait_for_it() {
 async fn a_name_that_was_found_is_looked_up_anew_next_time() {
     let names = Resolver::with(|_| Err(io::Error::other("no such name"))).unwrap();
     for _ in 0..2 {
-        let error = found(names.look_up("a.test"), false).await.unwrap_err();
+        let error = found(names.look_up("a.test"), None).await.unwrap_err();
         assert_eq!(error.to_string(), "no such name");
         assert!(names.waiting.lock().unwrap().is_empty());
     }

@@ -173,8 +173,7 @@ impl<'a> MessageWriter<'_, 'a> {
         json.make_room();
         let of_gemini = self.profile().tool_schema == ToolSchema::Gemini;
         let name = call.name.decode();
-        let toolset = call.toolset.map(|toolset| toolset.decode());
-        let outgoing = self.tools.outgoing_name(&name, toolset.as_deref());
+        let outgoing = self.tools.outgoing_name_of(call);
         let client_id = call.id.decode();
         let id = self.ids.id(client_id.clone(), &outgoing);
         if self.words.profile.tool_result_name {

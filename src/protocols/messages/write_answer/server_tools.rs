@@ -57,12 +57,12 @@ pub(super) fn write_result(result: &ServerResult<'_>, out: &mut Vec<u8>) {
             }
             json.end_object();
         }
-        ServerOutput::Mcp { text, is_error } => {
+        ServerOutput::Mcp { texts, is_error } => {
             json.kind("mcp_tool_result").key("tool_use_id").text(result.id);
             json.key("is_error").bool(is_error);
             json.key("content").begin_array();
-            if let Some(text) = text {
-                json.begin_object().kind("text").key("text").text(text).end_object();
+            for text in texts {
+                json.value().begin_object().kind("text").key("text").text(text).end_object();
             }
             json.end_array();
         }

@@ -102,8 +102,7 @@ impl<'a> InputWriter<'_, 'a> {
         self.thoughts.clear();
         json.make_room();
         let name = call.name.decode();
-        let toolset = call.toolset.map(|toolset| toolset.decode());
-        let outgoing = self.tools.outgoing_name(&name, toolset.as_deref());
+        let outgoing = self.tools.outgoing_name_of(call);
         let id = self.ids.id(call.id.decode(), &outgoing);
         json.begin_object().kind("function_call");
         json.key("call_id").text(id).key("name").text(&outgoing);

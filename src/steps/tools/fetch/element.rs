@@ -61,10 +61,15 @@ impl PageElement {
 
     /// Returns true for an element before which a paragraph ends.
     pub(super) fn is_block(self) -> bool {
-        match self {
-            Self::Dropped | Self::Title | Self::Base | Self::LineBreak => false,
-            Self::Link | Self::Image | Self::Inline => false,
-            _ => true,
-        }
+        !matches!(
+            self,
+            Self::Dropped
+                | Self::Title
+                | Self::Base
+                | Self::LineBreak
+                | Self::Link
+                | Self::Image
+                | Self::Inline
+        )
     }
 }

@@ -19,7 +19,7 @@ mod page;
 mod prior;
 mod skip;
 
-use super::job::{Begun, Job, OwnOutput, SharedState, Work};
+use super::job::{Begun, Job, OwnOutput, Work};
 use crate::Millis;
 use crate::config::{PriorContext, ServerTools, Settings, WebFetch};
 use crate::headers::time;
@@ -49,7 +49,7 @@ struct FetchSetup {
     time: String,
 }
 
-/// One call of `web_fetch`.
+/// Fetch of a page for one call.
 #[derive(Debug)]
 struct FetchJob {
     setup: FetchSetup,
@@ -166,7 +166,7 @@ impl FetchJob {
 }
 
 impl Job for FetchJob {
-    fn ask(&self, _: &See<'_>, _: &SharedState) -> Option<Question<'static>> {
+    fn ask(&self, _: &See<'_>) -> Option<Question<'static>> {
         Some(self.question())
     }
 
@@ -178,7 +178,7 @@ impl Job for FetchJob {
         ReadLimits { bytes_max, is_half_enough: true }
     }
 
-    fn take(&mut self, came: Came, _: &mut SharedState, _: &mut Report) -> Option<OwnOutput> {
+    fn take(&mut self, came: Came, _: &mut Report) -> Option<OwnOutput> {
         self.take_answer(came).map(OwnOutput::Page)
     }
 

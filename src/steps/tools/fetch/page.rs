@@ -199,7 +199,7 @@ fn windows_1252(body: &[u8]) -> String {
     let letter = |byte: &u8| {
         let place = byte.checked_sub(0x80).map(usize::from);
         let special = place.and_then(|place| WINDOWS_1252.get(place));
-        special.copied().unwrap_or(char::from(*byte))
+        special.copied().unwrap_or_else(|| char::from(*byte))
     };
     body.iter().map(letter).collect()
 }

@@ -24,6 +24,7 @@ fn answer(status: u16, location: Option<&str>, body: &str) -> Came {
         status,
         location: location.map(str::to_owned),
         content_type: Some("text/html".to_owned()),
+        session_id: None,
         body: body.into(),
         is_whole: true,
     })

@@ -15,7 +15,7 @@ mod request;
 mod services;
 mod snippet;
 
-use super::job::{Begun, Job, OwnOutput, SharedState, Work};
+use super::job::{Begun, Job, OwnOutput, Work};
 use crate::config::{Settings, WebSearchService};
 use crate::json;
 use crate::model::search::{SearchFailure, SearchTool};
@@ -60,7 +60,7 @@ fn query_of(input: &str) -> Option<String> {
 }
 
 impl Job for SearchJob {
-    fn ask(&self, _: &See<'_>, _: &SharedState) -> Option<Question<'static>> {
+    fn ask(&self, _: &See<'_>) -> Option<Question<'static>> {
         Some(Question::Service(request(&self.service, &self.tool, &self.query)))
     }
 
@@ -71,7 +71,7 @@ impl Job for SearchJob {
         ReadLimits { bytes_max, is_half_enough: false }
     }
 
-    fn take(&mut self, came: Came, _: &mut SharedState, _: &mut Report) -> Option<OwnOutput> {
+    fn take(&mut self, came: Came, _: &mut Report) -> Option<OwnOutput> {
         Some(OwnOutput::Search(match came {
             Came::Web(answer) if answer.is_whole || !(200..300).contains(&answer.status) => {
                 read(&self.service, &self.tool, answer.status, &answer.body)

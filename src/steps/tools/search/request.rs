@@ -35,6 +35,8 @@ pub(crate) fn request(
             url: String::new(),
             headers: Vec::new(),
             body: Vec::new(),
+            message_id: None,
+            is_public: false,
         };
     };
     let path = search.filled(row.path, percent_encode);
@@ -61,7 +63,7 @@ pub(crate) fn request(
         SearchMethod::Post => search.write_body(row.members, &mut Writer::new(&mut body)),
     }
     let headers = headers(service, row.key_header, row.method);
-    ServiceQuestion { name: NAME, url: url.text, headers, body }
+    ServiceQuestion { name: NAME, url: url.text, headers, body, message_id: None, is_public: false }
 }
 
 fn headers(service: &WebSearchService, key_header: &str, method: SearchMethod) -> Vec<Header> {

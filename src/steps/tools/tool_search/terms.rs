@@ -1,7 +1,5 @@
 //! Search for tools by terms, with the best match first (BM25).
 
-use std::collections::HashMap;
-
 use super::catalogue::DeferredTool;
 
 /// Weight of a term that occurs again in the same tool.
@@ -20,9 +18,7 @@ pub(super) fn find<'t>(
     let mut terms = tokens(query);
     terms.sort_unstable();
     terms.dedup();
-    let place: HashMap<&str, usize> =
-        terms.iter().enumerate().map(|(at, term)| (term.as_str(), at)).collect();
-    let counted: Vec<(Vec<u32>, usize)> = tools.iter().map(|tool| count(tool, &place)).collect();
+    let counted: Vec<(Vec<u32>, usize)> = tools.iter().map(|tool| count(tool, &terms)).collect();
     let total = counted.iter().map(|(_, length)| *length).fold(0, usize::saturating_add);
     let mean = total as f64 / (counted.len().max(1)) as f64;
     let weights: Vec<f64> = (0..terms.len())
@@ -44,12 +40,13 @@ pub(super) fn find<'t>(
 }
 
 /// Returns the number of occurrences of each term in the texts of a tool, and the number of all
-/// words in the texts.
-fn count(tool: &DeferredTool, place: &HashMap<&str, usize>) -> (Vec<u32>, usize) {
-    let (mut counts, mut length) = (vec![0u32; place.len()], 0usize);
+/// words in the texts. The terms are sorted.
+fn count(tool: &DeferredTool, terms: &[String]) -> (Vec<u32>, usize) {
+    let (mut counts, mut length) = (vec![0u32; terms.len()], 0usize);
     for token in tool.texts.iter().flat_map(|text| tokens(text)) {
         length = length.saturating_add(1);
-        if let Some(count) = place.get(token.as_str()).and_then(|at| counts.get_mut(*at)) {
+        let place = terms.binary_search(&token).ok();
+        if let Some(count) = place.and_then(|at| counts.get_mut(at)) {
             *count = count.saturating_add(1);
         }
     }

@@ -1,0 +1,172 @@
+//! Step before the call that asks the MCP servers of a request for their tools, and writes the
+//! tools into the toolsets of the request.
+
+use std::sync::Arc;
+
+use super::call::{LIST_MS, McpJob, McpListJob, McpOutcome, read_limits};
+use super::era::McpFailure;
+use super::list::McpList;
+use super::session::AnswerSessions;
+use crate::config::{McpUnavailable, Protocol, Settings};
+use crate::error::Error;
+use crate::model::Request;
+use crate::model::mcp::ListedTool;
+use crate::observe::report::Report;
+use crate::observe::warning::Warnings;
+use crate::protocols;
+use crate::steps::{Came, Change, Question, ReadLimits, See, Step, blocks};
+use crate::tools::mcp_here::{McpPlan, PlannedServer};
+
+/// Number of servers that are asked at the same time, for the time that all of them may take.
+const AT_ONCE: usize = 4;
+
+/// Lists of tools that a request needs.
+struct McpLists {
+    /// Servers of the request, or the error that the client gets.
+    plan: Result<McpPlan, Error>,
+    /// List of each server that must be asked, in the order of the plan.
+    lists: Vec<WantedList>,
+    sessions: AnswerSessions,
+}
+
+/// List of tools of one server.
+enum WantedList {
+    Asked(McpListJob),
+    Remembered(Arc<McpList>),
+    Come(Result<Arc<McpList>, McpFailure>),
+}
+
+/// Reads the MCP servers of a request, if Creole calls some.
+pub(crate) fn begin(see: &See<'_>, _: &mut Report) -> Option<Box<dyn Step>> {
+    let settings = &see.config.settings;
+    let mcp = &settings.server_tools.mcp;
+    if !mcp.is_on() || !see.can.ask_services {
+        return None;
+    }
+    let body = see.text()?;
+    let offers = mcp.servers.iter().any(|(_, server)| server.offer);
+    if !offers && !blocks::may_have(body, "\"mcp_servers\"") {
+        return None;
+    }
+    // An upstream that speaks Messages gets the request as it came.
+    let (upstream, _) = see.route(body)?;
+    let calls_mcp = protocols::calls_mcp(&settings.server_tools, &upstream.profile);
+    if upstream.protocol == Protocol::Anthropic || !calls_mcp {
+        return None;
+    }
+    // A body that cannot be read is refused when the request is translated.
+    let request = Request::read(body, &mut Warnings::new(false)).ok()?;
+    let betas = see.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("anthropic-beta"));
+    let betas: Vec<&str> = betas.map(|(_, value)| value.as_str()).collect();
+    let plan = McpPlan::read(&request, body, &betas.join(","), mcp);
+    let sessions = see.sessions.cloned().unwrap_or_default();
+    let servers = plan.as_ref().map(|plan| plan.servers.as_slice()).unwrap_or_default();
+    if plan.is_ok() && servers.is_empty() {
+        return None;
+    }
+    let lists = servers.iter().filter(|server| server.is_asked()).map(|server| {
+        let target = &server.target;
+        let memory = see.memory;
+        if let Some(list) = memory.and_then(|memory| memory.list(target, see.now)) {
+            return WantedList::Remembered(list);
+        }
+        let era = memory.and_then(|memory| memory.era(target, see.now));
+        WantedList::Asked(McpListJob::new(Arc::clone(target), era, settings, &mut sessions.lock()))
+    });
+    let lists = lists.collect();
+    Some(Box::new(McpLists { plan, lists, sessions }))
+}
+
+impl McpLists {
+    /// Returns the jobs that are not done.
+    fn waiting(&self) -> impl Iterator<Item = &McpListJob> {
+        self.lists.iter().filter_map(|list| match list {
+            WantedList::Asked(job) => Some(job),
+            WantedList::Remembered(_) | WantedList::Come(_) => None,
+        })
+    }
+
+    /// Keeps the lists and the eras of the servers for later exchanges.
+    fn remember(&self, servers: &[&PlannedServer], see: &See<'_>) {
+        let Some(memory) = see.memory else { return };
+        let ttl_ms_max = see.config.settings.server_tools.mcp.list_ttl_max_ms;
+        for (server, list) in servers.iter().zip(&self.lists) {
+            let target = &server.target;
+            if let Some(era) = self.sessions.lock().era(&target.name) {
+                memory.note_era(target, era, see.now);
+            }
+            if let WantedList::Come(Ok(list)) = list {
+                memory.note_list(target, list, ttl_ms_max, see.now);
+            }
+        }
+    }
+}
+
+impl Step for McpLists {
+    fn timeout_ms(&self, _: &Settings) -> u64 {
+        let batches = self.waiting().count().div_ceil(AT_ONCE).max(1) as u64;
+        LIST_MS.saturating_mul(batches)
+    }
+
+    fn questions_left(&self) -> usize {
+        self.waiting().count()
+    }
+
+    fn ask<'s>(&self, see: &See<'s>, ahead: usize) -> Option<Question<'s>> {
+        self.waiting().nth(ahead)?.ask(see, &self.sessions.lock())
+    }
+
+    fn limits(&self, status: u16, settings: &Settings) -> ReadLimits {
+        read_limits(status, settings)
+    }
+
+    fn take(&mut self, came: Came, report: &mut Report) {
+        let is_waiting = |list: &&mut WantedList| matches!(list, WantedList::Asked(_));
+        let Some(list) = self.lists.iter_mut().find(is_waiting) else { return };
+        let WantedList::Asked(job) = list else { return };
+        if let Some(McpOutcome::McpList(come)) = job.take(came, &mut self.sessions.lock(), report) {
+            *list = WantedList::Come(come.map(Arc::new));
+        }
+    }
+
+    fn done(self: Box<Self>, see: &See<'_>, report: &mut Report) -> Result<Change, Error> {
+        let plan = self.plan.as_ref().map_err(Clone::clone)?;
+        let asked: Vec<&PlannedServer> =
+            plan.servers.iter().filter(|server| server.is_asked()).collect();
+        self.remember(&asked, see);
+        let skips = see.config.settings.server_tools.mcp.unavailable == McpUnavailable::Skip;
+        let tools_max = see.config.settings.server_tools.mcp.tools_max;
+        let mut room = usize::try_from(tools_max).unwrap_or(usize::MAX);
+        let mut lists: Vec<&[ListedTool]> = Vec::new();
+        for (server, list) in asked.iter().zip(&self.lists) {
+            let failure = match list {
+                WantedList::Remembered(list) | WantedList::Come(Ok(list)) => {
+                    let kept = list.tools.get(..room).unwrap_or(&list.tools);
+                    if kept.len() < list.tools.len() {
+                        report.warnings.add("mcp_tool_dropped");
+                    }
+                    room = room.saturating_sub(kept.len());
+                    lists.push(kept);
+                    continue;
+                }
+                WantedList::Come(Err(failure)) => failure,
+                WantedList::Asked(_) => &McpFailure::TimedOut,
+            };
+            if !skips {
+                return Err(server.unavailable(&failure.reason(), failure.status()));
+            }
+            report.warnings.add_named("mcp_unavailable", &server.target.name);
+            lists.push(&[]);
+        }
+        Ok(Change::Body(plan.pinned(see.text().unwrap_or_default(), &lists)))
+    }
+
+    fn held_bytes(&self) -> usize {
+        let held = self.lists.iter().map(|list| match list {
+            WantedList::Asked(job) => job.held_bytes(),
+            WantedList::Remembered(list) | WantedList::Come(Ok(list)) => list.held_bytes(),
+            WantedList::Come(Err(_)) => 0,
+        });
+        held.fold(0, usize::saturating_add)
+    }
+}
