@@ -31,12 +31,12 @@ keys! {
     pub McpServerSettings {
         /// Address of the MCP server, for the transport Streamable HTTP.
         url: String = String::new();
-        /// Envoy: the cluster of the MCP server.
+        /// Envoy: the cluster of the MCP server. No host uses it yet.
         cluster: String = String::new();
         /// Credential for the MCP server: `client` for the `authorization_token` of the request, or
         /// an environment variable. Absent: none.
         key: McpKey = McpKey::None;
-        /// Version of the protocol that the MCP server speaks. `auto`: the server is asked.
+        /// Version of the protocol that the MCP server speaks.
         revision: McpRevision = McpRevision::Auto;
         /// Names of the only tools that models may call. Empty: all.
         allowed_tools: Vec<String> = Vec::new();

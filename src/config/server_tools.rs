@@ -27,8 +27,8 @@ keys! {
         tool_search: ToolSearch = ToolSearch::Auto;
         /// Pages that are fetched when a model calls `web_fetch`. Absent: no page is fetched.
         web_fetch: Option<WebFetch> = None;
-        /// Networks that are not public, and that fetches of pages and images may reach all the
-        /// same, such as `10.20.0.0/16`.
+        /// Networks that are not public, and that the gateway may reach all the same for pages,
+        /// images and MCP servers that only requests name, such as `10.20.0.0/16`.
         private_networks: Vec<IpNetwork> = Vec::new();
         /// MCP servers whose tools Creole calls when a model calls them.
         mcp: McpConnector = McpConnector::default();
@@ -53,7 +53,7 @@ keys! {
         kind: SearchKind = SearchKind::Off;
         /// Base URL of the search service. Empty: the vendor's. Needed for `searxng` and `json`.
         url: String = String::new();
-        /// Envoy: the cluster of the search service.
+        /// Envoy: the cluster of the search service. No host uses it yet.
         cluster: String = String::new();
         /// Credential of the search service, an environment variable. Absent: none. Needed for
         /// `brave`, `tavily`, `exa` and `serper`.

@@ -31,7 +31,7 @@ keys! {
         ports: Vec<u32> = Vec::new();
         /// Value of the `user-agent` header. Empty: `Creole/VERSION`.
         user_agent: String = String::new();
-        /// Envoy: the cluster through which pages are fetched.
+        /// Envoy: the cluster through which pages are fetched. No host uses it yet.
         cluster: String = String::new();
     }
 }
@@ -62,8 +62,8 @@ impl Setting for DomainName {
 
     fn read(reader: &mut Reader<'_>) -> Result<Self, Error> {
         let entry = reader.string()?.decode();
-        let host = domains::checked(&entry).filter(|host| !host.contains('/'));
-        let reason = "expected a host such as docs.example.com, without scheme and path";
+        let host = domains::checked(&entry).filter(|host| host.is_ascii() && !host.contains('/'));
+        let reason = "expected a host in ASCII such as docs.example.com, without scheme and path";
         host.map(Self).ok_or_else(|| Error::value(reason))
     }
 
@@ -85,6 +85,9 @@ impl IpNetwork {
         let (address, prefix) =
             text.split_once('/').map_or((text, None), |(address, prefix)| (address, Some(prefix)));
         let address: IpAddr = address.parse().ok()?;
+        if address != address.to_canonical() {
+            return None;
+        }
         let bits = if address.is_ipv4() { 32 } else { 128 };
         let is_number = |text: &&str| text.bytes().all(|byte| byte.is_ascii_digit());
         let prefix = match prefix {

@@ -7,6 +7,7 @@
 //! forwarding the credential (`config/named_model.rs`): the client may have sent the credential for
 //! another upstream.
 
+use super::body::has_plain_body;
 use super::body::{first_of_body, is_whole};
 use super::count::{self, Count};
 use super::models::{self, LIST_BYTES_MAX};
@@ -150,9 +151,17 @@ impl Exchange {
             // A document that the host reads has no HTTP response.
             Asker::Document => return true,
         };
+        let is_read = (200..300).contains(&status) && matches!(ask.asker, Asker::Web(_));
+        if is_read && !has_plain_body(headers) {
+            // Nothing could be read of a compressed body.
+            self.end_ask(id, End::Aborted, Cancel::Cut, now);
+            return true;
+        }
         let value = |name| headers.value(name).map(str::to_owned);
         let content_type = value("content-type");
-        let is_stream = content_type.as_ref().is_some_and(|of| of.starts_with("text/event-stream"));
+        let is_stream = content_type
+            .as_deref()
+            .is_some_and(|of| words::begins(of.trim_start(), "text/event-stream"));
         let answer_end = match ask.asker {
             Asker::Web(Some(id)) if is_stream => Some(RpcEnd::new(id, limits.bytes_max)),
             _ => None,

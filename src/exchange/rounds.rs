@@ -84,6 +84,7 @@ impl Exchange {
             return call;
         }
         // A question that cannot be asked has its result at once.
+        self.steps.settle();
         self.tell_results(now);
         let said = self.writer.as_mut().map(|writer| writer.take_blocks()).unwrap_or_default();
         match self.end_step(&body, (&said, now)) {

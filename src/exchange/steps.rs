@@ -180,6 +180,13 @@ impl Steps {
         self.current.as_ref().map(|running| running.until)
     }
 
+    /// Lets the running step give all calls of server tools a result.
+    pub(super) fn settle(&mut self) {
+        if let Some(running) = &mut self.current {
+            running.step.settle();
+        }
+    }
+
     /// Returns the next result of the running step's calls.
     pub(super) fn next_result(&mut self) -> Option<ServerResult<'_>> {
         self.current.as_mut()?.step.next_result()

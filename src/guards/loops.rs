@@ -250,9 +250,7 @@ pub(crate) fn without_refused<'a>(
         let Turn::Assistant(blocks) = turn else { continue };
         ids.begin_message();
         for call in calls(blocks) {
-            let toolset = call.toolset.map(|toolset| toolset.decode());
-            let name = call.name.decode();
-            let name = tools.outgoing_name(&name, toolset.as_deref());
+            let name = tools.outgoing_name_of(call);
             let outgoing = ids.id(call.id.decode(), &name);
             let is_named = || words::names(refusal, outgoing).next().is_some();
             if outgoing.len() >= ID_BYTES_MIN && is_named() {

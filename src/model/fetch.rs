@@ -129,22 +129,6 @@ pub enum FetchFailure {
 }
 
 impl FetchFailure {
-    /// Returns true if a server was asked for the page.
-    pub(crate) fn was_asked(self) -> bool {
-        match self {
-            Self::InvalidToolInput
-            | Self::UrlTooLong
-            | Self::UrlNotAllowed
-            | Self::UrlNotInPriorContext
-            | Self::TooManyRequests
-            | Self::MaxUsesExceeded => false,
-            Self::UrlNotAccessible
-            | Self::UnsupportedContentType
-            | Self::Unavailable
-            | Self::ContentTooLarge => true,
-        }
-    }
-
     /// Returns the error code of the Messages API.
     #[must_use]
     pub fn code(self) -> &'static str {

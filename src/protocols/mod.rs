@@ -122,7 +122,7 @@ pub fn count_tokens(body: &str, config: &Config) -> Result<TokenCount, Error> {
         let message = "count_tokens: this is switched off in this gateway";
         return Err(Error::new(Fault::Client, ErrorKind::NotFound, message));
     }
-    let client = ClientRequest { body, config, headers: &[], target: None, can_run_tools: false };
+    let client = ClientRequest { body, config, headers: &[], target: None, can_run_tools: true };
     for_request(&client).estimate(&client)
 }
 
@@ -142,7 +142,7 @@ pub(crate) fn count_request(
     config: &Config,
     headers: &[Header],
 ) -> Option<CountRequest> {
-    let client = ClientRequest { body, config, headers, target: None, can_run_tools: false };
+    let client = ClientRequest { body, config, headers, target: None, can_run_tools: true };
     let is_wanted = config.settings.count_tokens == CountTokens::Upstream;
     is_wanted.then(|| for_request(&client).write_count(&client)).flatten()
 }

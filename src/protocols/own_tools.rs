@@ -6,7 +6,7 @@ use crate::model::own_tool::ToolsRunHere;
 use crate::model::tool::ToolDefinition;
 use crate::profile::{Mcp, Profile};
 use crate::tokens::tokens_of;
-use crate::tools::server_tool_name;
+use crate::tools::{mcp_here, server_tool_name};
 
 /// Number of deferred tools up to which all of them are sent at once.
 const DEFERRED_MAX: usize = 30;
@@ -20,7 +20,9 @@ pub(crate) fn runs_here(
     request: &Request<'_>,
     profile: &Profile,
 ) -> ToolsRunHere {
-    let mut runs = ToolsRunHere { mcp: calls_mcp(settings, profile), ..ToolsRunHere::default() };
+    let has_servers = request.tools.iter().any(|tool| tool.tool_type == "mcp_toolset");
+    let mcp = has_servers && calls_mcp(settings, profile);
+    let mut runs = ToolsRunHere { mcp, ..ToolsRunHere::default() };
     for tool in &request.tools {
         match server_tool_name(tool) {
             Some("web_search") => runs.web_search = settings.searches(),
@@ -32,7 +34,7 @@ pub(crate) fn runs_here(
     runs.tool_search &= match settings.tool_search {
         ToolSearch::SendAll => false,
         ToolSearch::Run => true,
-        ToolSearch::Auto => is_worth_a_search(request, profile),
+        ToolSearch::Auto => is_worth_a_search(request, profile, settings),
     };
     runs
 }
@@ -44,7 +46,7 @@ pub(crate) fn calls_mcp(settings: &ServerTools, profile: &Profile) -> bool {
 }
 
 /// Returns true if the deferred tools are too many to be sent at once.
-fn is_worth_a_search(request: &Request<'_>, profile: &Profile) -> bool {
+fn is_worth_a_search(request: &Request<'_>, profile: &Profile, settings: &ServerTools) -> bool {
     let deferred = || request.tools.iter().filter(|tool| tool.defer_loading);
     let is_above_max = profile.max_tools > 0 && request.tools.len() > profile.max_tools;
     let bytes = |tool: &ToolDefinition<'_>| {
@@ -52,7 +54,12 @@ fn is_worth_a_search(request: &Request<'_>, profile: &Profile) -> bool {
         let schema = tool.input_schema.map_or(0, |schema| schema.text().len());
         description.saturating_add(schema) as u64
     };
-    deferred().count() > DEFERRED_MAX
-        || deferred().next().is_some() && is_above_max
-        || tokens_of(deferred().map(bytes).fold(0, u64::saturating_add)) > DEFERRED_TOKENS_MAX
+    let of_servers = mcp_here::deferred(request, &settings.mcp);
+    let more =
+        of_servers.iter().map(|tool| tool.description.len().saturating_add(tool.schema.len()));
+    let sizes = deferred().map(bytes).chain(more.map(|bytes| bytes as u64));
+    let count = deferred().count().saturating_add(of_servers.len());
+    count > DEFERRED_MAX
+        || count > 0 && is_above_max
+        || tokens_of(sizes.fold(0, u64::saturating_add)) > DEFERRED_TOKENS_MAX
 }

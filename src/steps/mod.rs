@@ -87,6 +87,9 @@ pub(crate) trait Step: Send + Sync {
         None
     }
 
+    /// Gives the calls of server tools that were not run a result, before the step's end.
+    fn settle(&mut self) {}
+
     /// Returns true if the host ends the step's questions in time. The exchange then sets no
     /// timeout.
     fn is_timed_by_host(&self) -> bool {

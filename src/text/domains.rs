@@ -2,9 +2,15 @@
 
 use super::words;
 
+/// Maximum size of an entry, in bytes.
+const ENTRY_BYTES_MAX: usize = 512;
+
 /// Returns an entry of a list with its host in lower case; `None` if the entry is not a host with
-/// an optional path, in which one `*` may be.
+/// an optional path, in which one `*` may be, or is too long.
 pub(crate) fn checked(entry: &str) -> Option<String> {
+    if entry.len() > ENTRY_BYTES_MAX {
+        return None;
+    }
     let host = words::before(entry, b"/");
     let path = entry.get(host.len()..).unwrap_or_default();
     let is_label = |label: &str| {

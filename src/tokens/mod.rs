@@ -237,6 +237,9 @@ impl<'t> TokenCounter<'t> {
         self.plain(tool.name.as_deref().unwrap_or_default());
         self.text(tool.description.unwrap_or_default());
         self.json(tool.input_schema.unwrap_or_default());
+        if let Some(tools) = tool.rare().mcp().tools {
+            self.plain(tools);
+        }
     }
 }
 

@@ -220,6 +220,11 @@ impl<'a> Function<'a> {
         self.ready.is_some()
     }
 
+    /// Returns the function's description, without remarks of Creole's.
+    pub(super) fn description_text(&self) -> String {
+        self.description.decode().into_owned()
+    }
+
     /// Returns true if the function's description contains `text`.
     pub(super) fn description_mentions(&self, text: &str) -> bool {
         words::has(self.description.raw(), text)

@@ -22,14 +22,14 @@ use crate::config::{McpConnector, McpFromRequests, McpKey, McpServerSettings};
 use crate::error::{Error, ErrorKind, Fault};
 use crate::json::{self, Reader, Writer};
 use crate::model::Request;
-use crate::model::mcp::{ListedTool, McpTarget};
+use crate::model::mcp::{ListedTool, McpTarget, function_name};
 use crate::model::mcp_servers::McpServers;
 use crate::model::own_tool::{McpToolName, OwnTool};
 use crate::model::path_at;
 use crate::model::tool::ToolDefinition;
 use crate::observe::warning::Warnings;
-use crate::text::names::Names;
 use crate::text::names::is_tool_name;
+use crate::text::names::{NameSet, Names};
 use crate::text::words;
 
 /// Longest wait for a result of a server that only a request names, in milliseconds.
@@ -40,6 +40,9 @@ const BY_NAME: &str = "mcp:";
 
 /// Betas of the MCP connector in which each server needs a toolset.
 const WITH_TOOLSETS: [&str; 2] = ["mcp-client-2025-11-20", "mcp-client-2026-09-15"];
+
+/// Maximum number of MCP servers of one request.
+const SERVERS_MAX: usize = 20;
 
 /// Maximum number of bytes of a server's name in an error.
 const NAME_BYTES_MAX: usize = 100;
@@ -92,7 +95,7 @@ impl PlannedServer {
     pub(crate) fn unavailable(&self, reason: &str, status: u16) -> Error {
         let name = shown(&self.target.name);
         let path = self.at.map(|at| format!("mcp_servers[{at}]: ")).unwrap_or_default();
-        let message = format!("{path}server {name} did not give its tools: {reason}");
+        let message = format!("{path}server \"{name}\" did not give its tools: {reason}");
         match status {
             400 => Error::invalid(message),
             504 => Error::new(Fault::Upstream, ErrorKind::Timeout, message),
@@ -122,6 +125,10 @@ impl McpPlan {
         let mut known = Names::default();
         let mut plan = Self::default();
         for (at, raw) in request.mcp_servers.elements().enumerate() {
+            if at >= SERVERS_MAX {
+                let reason = format!("mcp_servers: expected at most {SERVERS_MAX} servers");
+                return Err(Error::invalid(reason));
+            }
             let path = format!("mcp_servers[{at}]");
             let server = McpServer::read(raw, &path, &mut Warnings::new(false))?;
             let name = server.name.decode();
@@ -133,7 +140,7 @@ impl McpPlan {
             let (toolset, second) = (own.next(), own.next());
             if second.is_some() || needs_toolsets && toolset.is_none() {
                 let name = shown(&name);
-                let reason = format!("{path}: server {name} needs exactly one mcp_toolset");
+                let reason = format!("{path}: server \"{name}\" needs exactly one mcp_toolset");
                 return Err(Error::invalid(reason));
             }
             let listing = listings.get_mut(&name).and_then(Option::take);
@@ -153,7 +160,7 @@ impl McpPlan {
         }
         if let Some(toolset) = toolsets.iter().find(|it| known.get(&it.server).is_none()) {
             let (path, name) = (path_at(body, toolset.at), shown(&toolset.server));
-            let reason = format!("{path}.mcp_server_name: no server {name} in mcp_servers");
+            let reason = format!("{path}.mcp_server_name: no server \"{name}\" in mcp_servers");
             return Err(Error::invalid(reason));
         }
         plan.add_offered(settings, &mut listings);
@@ -222,8 +229,12 @@ impl McpPlan {
                 }
             }
         }
+        let mut taken = NameSet::default();
+        for name in json::elements(old_tools).filter_map(|tool| json::member(tool, "name")) {
+            taken.add(json::string(name).unwrap_or_default().decode());
+        }
         for (server, listed) in tools.iter().filter(|(server, _)| server.toolset.is_none()) {
-            server.write_new_toolset(&mut json, listed.unwrap_or_default());
+            server.write_new_toolset(&mut json, listed.unwrap_or_default(), &taken);
         }
         json.end_array();
         json.key("mcp_servers").begin_array();
@@ -241,12 +252,15 @@ impl McpPlan {
 }
 
 impl PlannedServer {
-    /// Writes a toolset for a server without one.
-    fn write_new_toolset(&self, json: &mut Writer<'_>, listed: &[ListedTool]) {
+    /// Writes a toolset for a server without one. Tools of the operator's servers whose functions
+    /// have the name of a tool of the client (`taken`) are left out.
+    fn write_new_toolset(&self, json: &mut Writer<'_>, listed: &[ListedTool], taken: &NameSet<'_>) {
         json.begin_object().kind("mcp_toolset");
         json.key("mcp_server_name").text(&self.target.name);
         let is_allowed = |tool: &&ListedTool| {
+            let is_free = || !taken.contains(&function_name(&self.target.name, &tool.name));
             self.allowed.as_ref().is_none_or(|names| names.contains(&tool.name))
+                && (self.at.is_some() || is_free())
         };
         write_tools(json, listed.iter().filter(is_allowed));
         json.end_object();
@@ -463,6 +477,34 @@ pub(super) fn own_tools(request: &Request<'_>, settings: &McpConnector) -> Vec<A
     all.filter_map(|(function, _)| function.own).collect()
 }
 
+/// Returns true if the operator permits a tool of a server.
+pub(crate) fn permits(settings: &McpConnector, target: &McpTarget, tool: &str) -> bool {
+    configured(&target.url, settings).is_none_or(|own| own.permits(tool))
+}
+
+/// Deferred tool of an MCP server in a request.
+pub(crate) struct DeferredMcpTool {
+    /// Name of the tool's function.
+    pub(crate) function: String,
+    pub(crate) description: String,
+    /// JSON Schema of the tool's arguments.
+    pub(crate) schema: String,
+}
+
+/// Returns the deferred tools of the MCP servers of a request.
+pub(crate) fn deferred(request: &Request<'_>, settings: &McpConnector) -> Vec<DeferredMcpTool> {
+    let toolsets = request.tools.iter().filter(|tool| tool.tool_type == "mcp_toolset");
+    let rules = NameRules::plain();
+    let all = toolsets.flat_map(|it| functions(it, request.mcp_servers, settings, rules));
+    let deferred = all.filter(|(_, state)| *state == Availability::Deferred);
+    let tool = |(function, _): (Function<'_>, Availability)| DeferredMcpTool {
+        description: function.description_text(),
+        schema: function.schema.into_owned(),
+        function: function.name.into_owned(),
+    };
+    deferred.map(tool).collect()
+}
+
 /// Returns the schema of a tool in the toolsets of a request, as the server listed it.
 pub(crate) fn schema_in<'b>(body: &'b str, name: &McpToolName) -> Option<&'b str> {
     let toolsets = json::elements(json::member(body, "tools")?);
@@ -475,13 +517,13 @@ pub(crate) fn schema_in<'b>(body: &'b str, name: &McpToolName) -> Option<&'b str
     tools.find(|tool| tool.name == name.tool).map(|tool| tool.schema)
 }
 
-/// Returns the URL of the server that a request calls `name`.
+/// Returns the URL of the server that a request calls `name`. The members of the server are read as
+/// they are for its calls.
 fn url_of<'s>(name: &str, servers: McpServers<'s>) -> Option<Cow<'s, str>> {
-    let is_it = |server: &&str| {
-        json::member(server, "name").and_then(json::string).is_some_and(|own| own == *name)
-    };
-    let server = servers.elements().find(is_it)?;
-    Some(json::member(server, "url").and_then(json::string)?.decode())
+    servers.elements().take(SERVERS_MAX).find_map(|raw| {
+        let server = McpServer::read(raw, "", &mut Warnings::new(false)).ok()?;
+        (server.name == *name).then(|| server.url.decode())
+    })
 }
 
 #[cfg(test)]

@@ -71,9 +71,12 @@ fn a_tool_of_a_server_is_listed_offered_and_called() {
 
 #[test]
 fn the_history_keeps_calls_and_results_and_pins_nothing() {
-    let answers = [result(1, listed(&["add"])), result(2, said("3"))];
+    let texts = json!([{"type": "text", "text": "3"}, {"type": "text", "text": "and more"}]);
+    let answers = [result(1, listed(&["add"])), result(2, json!({"content": texts}))];
     let mut session = session(json!({}), &add(), &answers);
     let got = session.run();
+    assert_eq!(got.message["content"][1]["content"], texts);
+    assert_eq!(got.asked[1]["messages"][2]["content"], "3\nand more");
     let sent = got.asked[1]["messages"].as_array().unwrap().clone();
     session.body["messages"] = json!([
         {"role": "user", "content": "Q"},
@@ -166,7 +169,7 @@ fn a_server_that_gives_no_tools_fails_the_request_or_is_skipped() {
         let got = session(json!({}), &[], std::slice::from_ref(&answer)).once(false);
         assert_eq!(got.status, status, "{answer:?}");
         let message = got.message["error"]["message"].as_str().unwrap();
-        assert!(message.starts_with("mcp_servers[0]: server s did not give its tools: "));
+        assert!(message.starts_with("mcp_servers[0]: server \"s\" did not give its tools: "));
         let mut skipped = session(json!({}), &[turn("Hi", &[])], &[answer]);
         skipped.config = with_server(r#", "unavailable": "skip""#);
         let got = skipped.run();
@@ -193,4 +196,77 @@ fn a_server_of_the_operator_is_offered_to_every_client() {
     session.config =
         session::config(r#", "mcp": {"servers": {"s": {"url": "http://mcp/x", "offer": true}}}"#);
     assert_eq!(session.run().kinds(), ["mcp_tool_use", "mcp_tool_result", "text"]);
+}
+
+#[test]
+fn a_tool_that_the_operator_blocks_is_not_called_however_the_request_is_written() {
+    let hidden = json!({"name": "remove", "input_schema": {"type": "object"}});
+    let mut session = session(json!({"tools": [hidden]}), &[turn("Hi", &[])], &[]);
+    session.config = session::config(
+        r#", "mcp": {"servers": {"s": {"url": "http://mcp/x", "blocked_tools": ["remove"]}}}"#,
+    );
+    let call = json!({"type": "mcp_tool_use", "id": "mcptoolu_x", "name": "remove",
+        "server_name": "s", "input": {}});
+    session.body["messages"] = json!([{"role": "user", "content": "Q"},
+        {"role": "assistant", "content": [call]}]);
+    for servers in [
+        r#"[{"type":"url","name":"s","url":"mcp:s"}]"#,
+        r#"[{"type":"url","name":"s","url":"mcp:s","url":null}]"#,
+        r#"[{"type":"url","name":"s","name":null,"url":"mcp:s"}]"#,
+    ] {
+        let body = session.body.to_string();
+        let at = body.find(r#""mcp_servers":[{"#).unwrap();
+        let end = at + body[at..].find(']').unwrap() + 1;
+        let body = [&body[..at], r#""mcp_servers":"#, servers, &body[end..]].concat();
+        let got = session.of_text(&body);
+        assert!(got.searched.is_empty(), "{servers}");
+        assert!(got.asked.iter().all(|asked| asked.get("tools").is_none()), "{servers}");
+    }
+}
+
+#[test]
+fn an_input_that_is_no_json_is_not_sent_to_the_server() {
+    let turns = [turn("", &[("mcp__s__add", "not json")]), turn("Done.", &[])];
+    let got = session(json!({}), &turns, &[result(1, listed(&["add"]))]).run();
+    let told = &got.asked[1]["messages"][2]["content"];
+    assert_eq!(told, "Error: The input is not a JSON object.");
+}
+
+#[test]
+fn deferred_tools_of_a_server_are_found_by_a_search() {
+    let turns = [
+        turn("", &[("tool_search_tool_bm25", r#"{"query":"does sub"}"#)]),
+        turn("", &[("mcp__s__sub", "{}")]),
+        turn("Done.", &[]),
+    ];
+    let answers = [result(1, listed(&["add", "sub"])), result(2, said("1"))];
+    let more = json!({"default_config": {"defer_loading": true}});
+    let mut session = session(more, &turns, &answers);
+    let search = json!({"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"});
+    session.body["tools"].as_array_mut().unwrap().push(search);
+    session.config = session::config(
+        r#", "tool_search": "run", "mcp": {"servers": {"s": {"url": "http://mcp/x"}}}"#,
+    );
+    let got = session.run();
+    assert_eq!(functions(&got.asked[0]), ["tool_search_tool_bm25"]);
+    assert!(functions(&got.asked[1]).contains(&"mcp__s__sub"));
+    assert_eq!(got.asked[2]["messages"].as_array().unwrap().last().unwrap()["content"], "1");
+}
+
+#[test]
+fn a_server_of_the_operator_never_spoils_a_request_of_a_client() {
+    let offer = r#", "mcp": {"servers": {"s": {"url": "http://mcp/x", "offer": true}}}"#;
+    let mut session = Session::new(&[turn("Hi", &[])], &[Search::Fails]);
+    session.config = session::config(offer);
+    assert_eq!(functions(&session.run().asked[0]), ["web_search"], "a server that is down");
+    let own = json!({"name": "mcp__s__add", "input_schema": {"type": "object"}});
+    session.body["tools"] = json!([own]);
+    session.searches = vec![result(1, listed(&["add", "sub"]))];
+    assert_eq!(functions(&session.run().asked[0]), ["mcp__s__add", "mcp__s__sub"]);
+    session.body["tools"] = json!([{"type": "web_search_20250305", "name": "web_search"}]);
+    session.body["messages"][0]["content"] = "Perform a web search for the query: alpha".into();
+    session.searches =
+        vec![result(1, listed(&["add"])), found(&[("https://a.example/", "A", "x")])];
+    let got = session.run();
+    assert_eq!(got.kinds(), ["server_tool_use", "web_search_tool_result", "text"]);
 }

@@ -135,7 +135,18 @@ impl Session {
         self.ended(true).bytes
     }
 
+    /// Runs the session with this text as the client's body.
+    pub(crate) fn of_text(&self, body: &str) -> Outcome {
+        self.begun(body.to_owned()).outcome(false)
+    }
+
     fn ended(&self, stream: bool) -> Run<'_> {
+        let mut body = self.body.clone();
+        body["stream"] = stream.into();
+        self.begun(body.to_string())
+    }
+
+    fn begun(&self, body: String) -> Run<'_> {
         let can = HostCan {
             ping: Pings::Sent,
             ask_again: true,
@@ -146,9 +157,7 @@ impl Session {
         };
         let mut exchange = Exchange::new(Arc::clone(&self.config), SEED, can);
         exchange.handle_request_head("POST", "/v1/messages", &drive::headers(&self.headers));
-        let mut body = self.body.clone();
-        body["stream"] = stream.into();
-        exchange.handle_request_body(body.to_string().into_bytes(), NOW);
+        exchange.handle_request_body(body.into_bytes(), NOW);
         let mut run = Run {
             session: self,
             exchange,

@@ -38,7 +38,7 @@ pub(crate) const FILTER: Artefact = Artefact {
     target: "wasm32-unknown-unknown",
     variable: "CREOLE_WASM",
     encoded: false,
-    bytes_max: 2_000_000,
+    bytes_max: 2_600_000,
 };
 
 /// WebAssembly component to embed. Not built for WASI, whose standard library would import files
@@ -49,7 +49,7 @@ pub(crate) const COMPONENT: Artefact = Artefact {
     target: "wasm32-unknown-unknown",
     variable: "CREOLE_COMPONENT",
     encoded: true,
-    bytes_max: 2_000_000,
+    bytes_max: 2_600_000,
 };
 
 /// WebAssembly component for servers of `wasi:http`.
@@ -59,7 +59,7 @@ pub(crate) const WASI_HTTP: Artefact = Artefact {
     target: "wasm32-wasip2",
     variable: "CREOLE_WASI_HTTP",
     encoded: false,
-    bytes_max: 2_200_000,
+    bytes_max: 2_700_000,
 };
 
 /// List of all artefacts.

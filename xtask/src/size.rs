@@ -10,7 +10,7 @@ use flate2::write::GzEncoder;
 use crate::{build, worker};
 
 /// Maximum size of the Worker in gzipped bytes, which is what Cloudflare limits.
-const WORKER_GZIPPED_MAX: usize = 1_200_000;
+const WORKER_GZIPPED_MAX: usize = 1_350_000;
 
 /// Builds the artefacts and prints their sizes.
 pub(crate) fn print() -> Result<()> {

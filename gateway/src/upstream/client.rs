@@ -180,7 +180,10 @@ pub(crate) fn reason(error: &legacy::Error) -> Unreachable {
         }
         // The connector's own error type is private; its text is the step that failed.
         if error.to_string().starts_with("dns error") {
-            return Unreachable::NoName;
+            // The resolver denies names without a public address to clients.
+            let inner = error.source().and_then(|source| source.downcast_ref::<io::Error>());
+            let is_denied = inner.is_some_and(|it| it.kind() == io::ErrorKind::PermissionDenied);
+            return if is_denied { Unreachable::NotAllowed } else { Unreachable::NoName };
         }
         cause = error.source();
         let Some(error) = error.downcast_ref::<io::Error>() else { continue };
@@ -189,8 +192,6 @@ pub(crate) fn reason(error: &legacy::Error) -> Unreachable {
             io::ErrorKind::TimedOut => return Unreachable::TimedOut,
             io::ErrorKind::HostUnreachable => return Unreachable::NoHost,
             io::ErrorKind::NetworkUnreachable => return Unreachable::NoNetwork,
-            // The resolver found no public address.
-            io::ErrorKind::PermissionDenied => return Unreachable::NotAllowed,
             _ if is_out_of_files(error) => return Unreachable::NoFiles,
             io::ErrorKind::ConnectionReset | io::ErrorKind::UnexpectedEof => closed = true,
             _ => {}

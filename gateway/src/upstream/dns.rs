@@ -26,7 +26,7 @@ use crate::upstream::public_address::is_public;
 const THREADS: usize = 8;
 
 /// Number of threads that look up names chosen by clients, which may hang on purpose.
-const PUBLIC_THREADS: usize = 2;
+const PUBLIC_THREADS: usize = 8;
 
 /// Maximum number of names given by clients that are looked up or wait to be looked up. Further
 /// names are refused.

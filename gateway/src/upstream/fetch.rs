@@ -49,7 +49,7 @@ impl Fetcher {
             let reason = client::reason(&error);
             // The log gets only the reason, because the source of the client's error may contain
             // the URL.
-            tracing::debug!("an image could not be fetched: {}", reason.words());
+            tracing::debug!("an image or a page could not be fetched: {}", reason.words());
             Failure::Unreachable(reason)
         })
     }

@@ -1,5 +1,5 @@
 //! Limits on simultaneous downloads from the web, in total and for each host. Clients choose the
-//! URLs, and a request of two kilobytes may name twenty large images.
+//! URLs, and a request of two kilobytes may name twenty large images. Pages count as well.
 //!
 //! Clients get permits for downloads in turn. `fetch_images.timeout_ms` is the maximum time that a
 //! client waits for all images of a request, including the wait for permits. A new image without a

@@ -24,6 +24,7 @@ mod launch;
 mod limits;
 #[cfg(unix)]
 mod log;
+mod mcp;
 mod page;
 mod reasoning;
 mod refused;

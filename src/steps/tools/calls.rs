@@ -18,13 +18,19 @@ use crate::model::event::{ServerCall, ServerResult};
 use crate::model::own_tool::OwnTool;
 use crate::observe::report::Report;
 use crate::steps::{
-    Between, Came, Change, EndedRound, Limit, NextRound, Question, ReadLimits, See, Step,
+    Between, Came, Change, EndedRound, Limit, NextRound, Nothing, Question, ReadLimits, See, Step,
 };
 use crate::text::words;
 use crate::tools::is_of_server;
 
 /// Number of equal calls from which on the model must answer without server tools.
 const REPEATS_MAX: u32 = 3;
+
+/// Maximum number of calls that are not run and are compared with later ones.
+const REFUSED_MAX: usize = 64;
+
+/// Maximum size of the input of such a call, in bytes.
+const REFUSED_BYTES_MAX: usize = 1024;
 
 /// Number of output tokens below which no further round begins.
 const TOKENS_MIN: u64 = 16;
@@ -43,6 +49,8 @@ pub(crate) struct OwnCalls {
     told: usize,
     /// Runs of tools in all rounds, in the order in which they began.
     runs: Vec<ToolRun>,
+    /// Calls that were not run.
+    refused: Vec<RefusedCall>,
     /// Number of requests to the upstream for the answer.
     turns: u32,
     calls: u32,
@@ -96,6 +104,14 @@ enum RunProgress {
     Done(OwnOutput),
 }
 
+/// Call that is not run, with the number of equal ones.
+#[derive(Debug)]
+struct RefusedCall {
+    name: String,
+    input: String,
+    calls: u32,
+}
+
 impl ToolRun {
     fn job(&self) -> Option<&dyn Job> {
         match &self.progress {
@@ -128,6 +144,7 @@ impl OwnCalls {
             round: Vec::new(),
             told: 0,
             runs: Vec::new(),
+            refused: Vec::new(),
             turns: 1,
             calls: 0,
             result_bytes: 0,
@@ -149,7 +166,10 @@ impl OwnCalls {
             Ok((run, is_first)) => (Ok(run), is_first),
             Err(output) => (Err(output), false),
         };
-        self.failed = self.failed.saturating_add(u32::from(outcome.is_err()));
+        if outcome.is_err() {
+            self.failed = self.failed.saturating_add(1);
+            self.note_refused(tool.name(), &call.input);
+        }
         self.round.push(RoundCall { id: call.id, outcome, is_first });
     }
 
@@ -191,6 +211,19 @@ impl OwnCalls {
         Ok((self.runs.len().saturating_sub(1), true))
     }
 
+    /// Notes a call that is not run. The third equal one shows that the model gets nowhere.
+    fn note_refused(&mut self, name: &str, input: &str) {
+        let has_room = self.refused.len() < REFUSED_MAX && input.len() <= REFUSED_BYTES_MAX;
+        let known = self.refused.iter_mut().find(|it| it.name == name && it.input == input);
+        if let Some(known) = known {
+            known.calls = known.calls.saturating_add(1);
+            self.must_answer |= known.calls >= REPEATS_MAX;
+        } else if has_room {
+            let (name, input) = (name.to_owned(), input.to_owned());
+            self.refused.push(RefusedCall { name, input, calls: 1 });
+        }
+    }
+
     fn note_output(&mut self, output: &OwnOutput) {
         self.result_bytes = self.result_bytes.saturating_add(output.held_bytes());
         self.failed = self.failed.saturating_add(u32::from(output.is_failure()));
@@ -213,7 +246,7 @@ impl OwnCalls {
                 Ok(run) => self.runs.get(*run)?.output()?.clone(),
                 Err(output) => output.clone(),
             };
-            Some(OpeningBlock::Result(call.id.clone(), output))
+            Some(OpeningBlock::Result(call.id.clone(), output, call.is_first))
         };
         self.round.iter().filter_map(block).collect()
     }
@@ -298,16 +331,26 @@ impl Step for OwnCalls {
         let waits = |run: &&mut ToolRun| run.job().is_some();
         let Some(run) = self.runs.iter_mut().find(waits) else { return };
         let RunProgress::Asking(job) = &mut run.progress else { return };
-        let output = match is_full {
-            true => Some(OwnOutput::of_limit(&run.tool, CallLimit::OfAnswer)),
-            false => job.take(came, report),
-        };
+        let mut output = job.take(came, report);
+        if is_full && output.is_none() {
+            // No further question is asked.
+            output = job.take(Came::Nothing(Nothing::Unwritten), report);
+        }
         let Some(output) = output else { return };
         if output.is_failure() {
             report.warnings.add_named("server_tool_failed", run.tool.name());
         }
         run.progress = RunProgress::Done(output.clone());
         self.note_output(&output);
+    }
+
+    fn settle(&mut self) {
+        for run in &mut self.runs {
+            if run.job().is_some() {
+                let output = OwnOutput::of_limit(&run.tool, CallLimit::OfAnswer);
+                run.progress = RunProgress::Done(output);
+            }
+        }
     }
 
     fn next_result(&mut self) -> Option<ServerResult<'_>> {

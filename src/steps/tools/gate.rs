@@ -16,8 +16,8 @@ use crate::model::mcp::function_name;
 use crate::protocols::{AnswerWriter, WriterPhase};
 use crate::text::words;
 
-/// Maximum number of bytes of a call's input that is kept. No query is as long.
-const INPUT_BYTES_MAX: usize = 64 << 10;
+/// Maximum number of bytes of a call's input that is kept.
+const INPUT_BYTES_MAX: usize = 4 << 20;
 
 /// Writer of the client's message that continues over several rounds.
 #[derive(Debug)]

@@ -59,7 +59,8 @@ pub(super) enum CallLimit {
 #[derive(Clone, Debug)]
 pub(crate) enum OwnOutput {
     Search(Result<Vec<FoundPage>, SearchFailure>),
-    Page(Result<FetchedPage, FetchFailure>),
+    /// Output of a fetch, and true if a server was asked for the page.
+    Page(Result<FetchedPage, FetchFailure>, bool),
     /// Output of an MCP server's tool, or the words for its lack.
     Mcp(McpOutput),
     /// Output of a search for tools: the names of the tools found.
@@ -77,10 +78,10 @@ impl OwnOutput {
                 Self::Search(Err(SearchFailure::MaxUsesExceeded))
             }
             (OwnTool::WebFetch(_), CallLimit::OfAnswer) => {
-                Self::Page(Err(FetchFailure::TooManyRequests))
+                Self::Page(Err(FetchFailure::TooManyRequests), false)
             }
             (OwnTool::WebFetch(_), CallLimit::OfTool) => {
-                Self::Page(Err(FetchFailure::MaxUsesExceeded))
+                Self::Page(Err(FetchFailure::MaxUsesExceeded), false)
             }
             (OwnTool::ToolSearch(_), _) => Self::Tools(Err(ToolSearchFailure::TooManyRequests)),
             (OwnTool::Mcp(_), _) => Self::Mcp(McpOutput::error("Too many calls.")),
@@ -93,8 +94,8 @@ impl OwnOutput {
         let output = match self {
             Self::Search(Ok(pages)) => ServerOutput::Pages(pages),
             Self::Search(Err(failure)) => ServerOutput::SearchFailed(*failure),
-            Self::Page(Ok(page)) => ServerOutput::Page(page),
-            Self::Page(Err(failure)) => ServerOutput::FetchFailed(*failure),
+            Self::Page(Ok(page), _) => ServerOutput::Page(page),
+            Self::Page(Err(failure), _) => ServerOutput::FetchFailed(*failure),
             Self::Mcp(output) => {
                 ServerOutput::Mcp { texts: &output.texts, is_error: output.is_error }
             }
@@ -109,7 +110,7 @@ impl OwnOutput {
     fn counts(&self) -> bool {
         match self {
             Self::Search(result) => result.is_ok(),
-            Self::Page(result) => result.as_ref().err().is_none_or(|failure| failure.was_asked()),
+            Self::Page(_, was_asked) => *was_asked,
             Self::Tools(_) | Self::Mcp(_) => false,
         }
     }
@@ -117,7 +118,7 @@ impl OwnOutput {
     pub(super) fn is_failure(&self) -> bool {
         match self {
             Self::Search(result) => result.is_err(),
-            Self::Page(result) => result.is_err(),
+            Self::Page(result, _) => result.is_err(),
             Self::Tools(result) => result.is_err(),
             Self::Mcp(output) => output.is_error,
         }
@@ -130,9 +131,9 @@ impl OwnOutput {
                 pages.iter().map(FoundPage::held_bytes).fold(0, usize::saturating_add)
             }
             Self::Tools(Ok(names)) => names.iter().map(String::len).fold(0, usize::saturating_add),
-            Self::Page(Ok(page)) => page.held_bytes(),
+            Self::Page(Ok(page), _) => page.held_bytes(),
             Self::Mcp(output) => output.held_bytes(),
-            Self::Search(Err(_)) | Self::Page(Err(_)) | Self::Tools(Err(_)) => 0,
+            Self::Search(Err(_)) | Self::Page(Err(_), _) | Self::Tools(Err(_)) => 0,
         }
     }
 }

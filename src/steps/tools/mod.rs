@@ -2,7 +2,7 @@
 //! the history left without a result.
 //!
 //! ```text
-//!  round ──▶ gate: calls of server tools ──▶ SearchCalls ──▶ questions to the search service
+//!  round ──▶ gate: calls of server tools ──▶ OwnCalls ──▶ questions to the search service
 //!    ▲                                          │ results, in the order of the calls
 //!    └──── request with blocks and results ◀────┘
 //! ```
@@ -48,8 +48,8 @@ use job::OwnOutput;
 pub(crate) enum OpeningBlock {
     /// Call that Creole makes in the model's place.
     Call(ServerCall),
-    /// Result of a call, by the id of the call.
-    Result(String, OwnOutput),
+    /// Result of a call, by the id of the call, and true if the tool was run for this call.
+    Result(String, OwnOutput, bool),
 }
 
 impl OpeningBlock {
@@ -61,7 +61,9 @@ impl OpeningBlock {
                 write(Event::Input(input));
                 write(Event::BlockEnds);
             }
-            Self::Result(id, output) => write(Event::ServerResult(output.result(id, true))),
+            Self::Result(id, output, is_first) => {
+                write(Event::ServerResult(output.result(id, *is_first)));
+            }
         }
     }
 
@@ -69,14 +71,14 @@ impl OpeningBlock {
     fn result(&self) -> Option<ServerResult<'_>> {
         match self {
             Self::Call(_) => None,
-            Self::Result(id, output) => Some(output.result(id, true)),
+            Self::Result(id, output, is_first) => Some(output.result(id, *is_first)),
         }
     }
 
     fn held_bytes(&self) -> usize {
         match self {
             Self::Call(call) => call.held_bytes(),
-            Self::Result(id, output) => id.len().saturating_add(output.held_bytes()),
+            Self::Result(id, output, _) => id.len().saturating_add(output.held_bytes()),
         }
     }
 }

@@ -87,7 +87,9 @@ pub(crate) fn begin(see: &See<'_>, _: &mut Report) -> Option<Box<dyn Step>> {
 
 /// Returns the query of a request in which Claude Code asks for one search.
 fn query_of(request: &Request<'_>) -> Option<String> {
-    let ([message], [_]) = (request.messages.as_slice(), request.tools.as_slice()) else {
+    // Toolsets of servers that the operator offers do not count.
+    let of_client = request.tools.iter().filter(|tool| tool.tool_type != "mcp_toolset");
+    let ([message], 1) = (request.messages.as_slice(), of_client.count()) else {
         return None;
     };
     let [Block::Text(text)] = message.content.as_slice() else { return None };
@@ -162,6 +164,7 @@ impl Step for Pending {
 
     fn done(self: Box<Self>, see: &See<'_>, report: &mut Report) -> Result<Change, Error> {
         let Self { mut calls, own } = *self;
+        calls.settle();
         // A forced search was run, and must not be forced again.
         let body = see.text().unwrap_or_default();
         let choice = choice_of(json::member(body, "tool_choice").unwrap_or_default(), "auto");

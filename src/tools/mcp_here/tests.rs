@@ -144,12 +144,12 @@ fn each_server_has_one_toolset_and_each_toolset_a_server() {
         let error = plan(&request(&servers, &tools), betas, &with_s()).unwrap_err();
         assert_eq!(error, expected);
     };
-    let needs = "mcp_servers[0]: server s needs exactly one mcp_toolset";
+    let needs = "mcp_servers[0]: server \"s\" needs exactly one mcp_toolset";
     refused(json!([server_s()]), json!([toolset(), toolset()]), "", needs);
     refused(json!([server_s()]), json!([]), "a,mcp-client-2025-11-20", needs);
     refused(json!([server_s()]), json!([]), "mcp-client-2026-09-15", needs);
     let other = json!({"type": "mcp_toolset", "mcp_server_name": "x"});
-    let reason = "tools[1].mcp_server_name: no server x in mcp_servers";
+    let reason = "tools[1].mcp_server_name: no server \"x\" in mcp_servers";
     refused(json!([server_s()]), json!([toolset(), other]), "", reason);
     let twice = "mcp_servers[1].name: another server has this name";
     refused(json!([server_s(), server_s()]), json!([toolset()]), "", twice);
@@ -280,7 +280,8 @@ fn a_server_without_a_list_is_an_error_with_its_path() {
     for status in [400, 502, 504] {
         let error = found.servers[0].unavailable("it did not answer in time", status);
         assert_eq!(error.status, status);
-        let expected = "mcp_servers[0]: server s did not give its tools: it did not answer in time";
+        let expected =
+            "mcp_servers[0]: server \"s\" did not give its tools: it did not answer in time";
         assert_eq!(error.message, expected);
     }
 }

@@ -43,7 +43,7 @@ pub(super) fn write_result(result: &ServerResult<'_>, out: &mut Vec<u8>) {
             json.begin_object().kind("tool_search_tool_search_result");
             json.key("tool_references").begin_array();
             for name in names {
-                json.value().begin_object().kind("tool_reference");
+                json.begin_object().kind("tool_reference");
                 json.key("tool_name").text(name).end_object();
             }
             json.end_array().end_object();
@@ -62,7 +62,7 @@ pub(super) fn write_result(result: &ServerResult<'_>, out: &mut Vec<u8>) {
             json.key("is_error").bool(is_error);
             json.key("content").begin_array();
             for text in texts {
-                json.value().begin_object().kind("text").key("text").text(text).end_object();
+                json.begin_object().kind("text").key("text").text(text).end_object();
             }
             json.end_array();
         }

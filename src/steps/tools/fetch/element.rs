@@ -31,8 +31,9 @@ impl PageElement {
     pub(super) fn of(name: &[u8]) -> Self {
         match name {
             b"script" | b"style" | b"noscript" | b"template" | b"svg" | b"iframe" | b"noembed"
-            | b"noframes" => Self::Dropped,
-            b"nav" | b"footer" | b"form" => Self::DroppedBlock,
+            | b"noframes" | b"button" | b"select" | b"textarea" => Self::Dropped,
+            // Some servers put the whole page into a form.
+            b"nav" | b"footer" => Self::DroppedBlock,
             b"title" => Self::Title,
             b"base" => Self::Base,
             b"h1" => Self::Heading(1),
@@ -46,7 +47,7 @@ impl PageElement {
             b"div" | b"section" | b"article" | b"body" | b"main" | b"header" | b"aside"
             | b"address" | b"center" | b"details" | b"summary" | b"dialog" | b"fieldset"
             | b"legend" | b"figure" | b"figcaption" | b"hgroup" | b"hr" | b"dt" | b"dd"
-            | b"caption" | b"thead" | b"tbody" | b"tfoot" | b"option" | b"textarea" => Self::Line,
+            | b"caption" | b"thead" | b"tbody" | b"tfoot" | b"form" => Self::Line,
             b"br" => Self::LineBreak,
             b"table" => Self::Table,
             b"tr" => Self::Row,

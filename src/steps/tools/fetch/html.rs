@@ -75,7 +75,13 @@ struct HtmlReader {
     tag: StartTag,
     /// Element that is being left out.
     skip: Option<SkippedElement>,
+    /// Number of bytes of addresses that links may still cost. Each link is joined with the base,
+    /// which can be long.
+    link_bytes_left: usize,
 }
+
+/// Number of bytes of addresses that the links of a page may cost.
+const LINK_BYTES_MAX: usize = 8 << 20;
 
 impl HtmlReader {
     fn new(base: WebAddress, bytes_max: usize) -> Self {
@@ -89,6 +95,7 @@ impl HtmlReader {
             is_in_title: false,
             tag: StartTag { name, attribute, is_hidden: false, href: None, alt: None },
             skip: None,
+            link_bytes_left: LINK_BYTES_MAX,
         }
     }
 
@@ -217,7 +224,11 @@ impl HtmlReader {
             .as_deref()
             .map(str::trim)
             .filter(|href| !href.is_empty() && !href.starts_with('#'));
-        if let Some(address) = href.and_then(|href| self.base.joined(href)) {
+        let Some(href) = href else { return };
+        let bytes = href.len().saturating_add(self.base.path().len());
+        let Some(left) = self.link_bytes_left.checked_sub(bytes) else { return };
+        self.link_bytes_left = left;
+        if let Some(address) = self.base.joined(href) {
             self.layout.begin_link(address);
         }
     }

@@ -64,7 +64,7 @@ struct FetchJob {
 /// # Errors
 /// The output for an input without an address that may be fetched.
 pub(super) fn begin(tool: &FetchTool, input: &str, see: &See<'_>) -> Result<Begun, OwnOutput> {
-    let failed = |failure| OwnOutput::Page(Err(failure));
+    let failed = |failure| OwnOutput::Page(Err(failure), false);
     let setup = FetchSetup::new(tool, &see.config.settings.server_tools, see.now);
     let job = FetchJob::new(input, setup.ok_or_else(|| failed(FetchFailure::Unavailable))?);
     let job = job.map_err(failed)?;
@@ -179,7 +179,9 @@ impl Job for FetchJob {
     }
 
     fn take(&mut self, came: Came, _: &mut Report) -> Option<OwnOutput> {
-        self.take_answer(came).map(OwnOutput::Page)
+        let is_first_denied =
+            self.redirects == 0 && matches!(came, Came::Nothing(Nothing::NotAllowed));
+        self.take_answer(came).map(|outcome| OwnOutput::Page(outcome, !is_first_denied))
     }
 
     fn timeout_ms(&self, _: &Settings) -> u64 {

@@ -127,7 +127,8 @@ fn decoded<'b>(body: &'b [u8], charset: Option<&str>, kind: PageKind) -> Option<
     if let Some(body) = body.strip_prefix(words::BYTE_ORDER_MARK) {
         return Some(words::lossy(body));
     }
-    let (units, []) = body.as_chunks::<2>() else { return decoded_bytes(body, charset, kind) };
+    // A last byte that is no unit is left out.
+    let (units, _) = body.as_chunks::<2>();
     match units {
         [[0xff, 0xfe], units @ ..] => Some(utf16(units, u16::from_le_bytes).into()),
         [[0xfe, 0xff], units @ ..] => Some(utf16(units, u16::from_be_bytes).into()),

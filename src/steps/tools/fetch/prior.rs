@@ -198,12 +198,22 @@ fn after_port(text: &str, port: u16, tls: bool) -> Option<&str> {
 fn after_path<'t>(text: &'t str, path: &str) -> Option<&'t str> {
     // The path of `https://a.example?q` is `/?q`.
     let path = if text.starts_with('?') { path.strip_prefix('/').unwrap_or(path) } else { path };
+    if let Some(rest) = text.strip_prefix(path) {
+        return Some(rest);
+    }
+    if !words::has_byte(path, b'%') {
+        return None;
+    }
     let (mut left, mut wanted) = (text.as_bytes(), path.as_bytes());
     while let [first, rest @ ..] = wanted {
         let (byte, after) = left.split_first()?;
         wanted = match rest {
             rest if byte == first => rest,
-            rest if *first == b'%' && !byte.is_ascii() => {
+            // Digits in another case would be a choice, with which the model could send data out.
+            rest if *first == b'%'
+                && !byte.is_ascii()
+                && !rest.iter().take(2).any(u8::is_ascii_lowercase) =>
+            {
                 words::hex_byte(rest).filter(|(encoded, _)| encoded == byte)?.1
             }
             _ => return None,

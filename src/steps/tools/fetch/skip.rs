@@ -33,8 +33,7 @@ impl SkippedElement {
             if self.parents().contains(&name) {
                 self.inner = self.inner.saturating_add(1).min(DEPTH_MAX);
             }
-        // HTML ignores a form in a form.
-        } else if self.is_of(name) && name != b"form" {
+        } else if self.is_of(name) {
             self.depth = self.depth.saturating_add(1).min(DEPTH_MAX);
         }
         true

@@ -13,7 +13,7 @@ use super::mirror;
 use super::session::{McpSession, SessionStage, Sessions};
 use crate::config::Settings;
 use crate::headers::Header;
-use crate::json::Reader;
+use crate::json::{self, Reader};
 use crate::model::mcp::McpOutput;
 use crate::model::mcp::McpTarget;
 use crate::observe::report::Report;
@@ -228,7 +228,7 @@ impl McpTalk {
         rpc: Option<&Rpc>,
         session: &mut McpSession,
     ) -> Option<Talked> {
-        if self.is_retried {
+        if self.is_retried || matches!(rpc, Some(Rpc::Result(_))) {
             return None;
         }
         match session.stage {
@@ -380,7 +380,9 @@ impl McpCallJob {
     ) -> Result<Self, McpOutput> {
         let input = input.trim();
         let arguments = if input.is_empty() { "{}" } else { input };
-        if !Reader::of(arguments).is_object() {
+        // An input that is no JSON comes in this member.
+        let is_wrong = json::member(arguments, "INVALID_JSON").is_some();
+        if is_wrong || !Reader::of(arguments).is_object() {
             return Err(McpOutput::error("The input is not a JSON object."));
         }
         Ok(Self {
@@ -414,7 +416,11 @@ impl McpJob for McpCallJob {
             Talked::Failed(failure) => {
                 return Some(McpOutcome::Mcp(McpOutput::failed(server, &failure)));
             }
-            Talked::Answered(Rpc::Error(error)) => {
+            Talked::Answered(Rpc::Error(mut error)) => {
+                // A server may quote the credential.
+                if let Some(token) = self.talk.target.token.as_deref().filter(|it| !it.is_empty()) {
+                    error.message = error.message.replace(token, "…");
+                }
                 McpOutput::failed(server, &McpFailure::Rpc(error))
             }
             Talked::Answered(Rpc::Result(result)) => McpOutput::read(&result, &mut report.warnings),

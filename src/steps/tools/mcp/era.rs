@@ -87,7 +87,8 @@ impl McpFailure {
                  2024-11-05 is not supported)"
                     .to_owned()
             }
-            Self::Rpc(error) => format!("MCP error {}: {}", error.code, error.message),
+            // The words of the server may quote its credential.
+            Self::Rpc(error) => format!("MCP error {}", error.code),
         }
     }
 

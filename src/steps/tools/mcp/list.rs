@@ -123,6 +123,9 @@ impl ListReader {
     }
 }
 
+/// Maximum depth of a schema. The schema is read again inside of a request, at a greater depth.
+const SCHEMA_DEPTH_MAX: u32 = 100;
+
 /// Reads a tool of a list; `None` if the tool cannot be offered to models.
 fn tool_of(raw: &str, name: &str) -> Option<ListedTool> {
     let description = json::member(raw, "description").and_then(json::string);
@@ -130,7 +133,7 @@ fn tool_of(raw: &str, name: &str) -> Option<ListedTool> {
     let schema = json::member(raw, "inputSchema").unwrap_or("{\"type\":\"object\"}");
     let is_fine = is_tool_name(name)
         && schema.len() <= SCHEMA_BYTES_MAX
-        && Reader::of(schema).is_object()
+        && Reader::new(schema, SCHEMA_DEPTH_MAX).is_object()
         && mirror::is_valid(schema);
     is_fine.then(|| ListedTool {
         name: name.to_owned(),

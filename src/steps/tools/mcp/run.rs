@@ -13,7 +13,7 @@ use crate::observe::report::Report;
 use crate::observe::warning::Warnings;
 use crate::steps::tools::job::{Begun, Job, OwnOutput, Work};
 use crate::steps::{Came, Question, ReadLimits, See};
-use crate::tools::mcp_here::{McpPlan, schema_in};
+use crate::tools::mcp_here::{McpPlan, permits, schema_in};
 
 /// Run of a tool of an MCP server.
 #[derive(Debug)]
@@ -36,6 +36,9 @@ pub(crate) fn begin(tool: &McpToolName, input: &str, see: &See<'_>) -> Result<Be
     let plan = plan.unwrap_or_default();
     let unknown = || McpOutput::error("The tool is not available.");
     let target = plan.target(&tool.server).ok_or_else(|| OwnOutput::Mcp(unknown()))?;
+    if !permits(&see.config.settings.server_tools.mcp, target, &tool.tool) {
+        return Err(OwnOutput::Mcp(unknown()));
+    }
     let schema = schema_in(body, tool).unwrap_or("{}");
     let era = see.memory.and_then(|memory| memory.era(target, see.now));
     let names = (tool.tool.as_str(), schema);

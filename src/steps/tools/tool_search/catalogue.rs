@@ -1,8 +1,10 @@
 //! Deferred tools of a request, with the texts that are searched.
 
+use crate::config::McpConnector;
 use crate::json::{Error, Reader, ValueKind};
 use crate::model::Request;
 use crate::observe::warning::Warnings;
+use crate::tools::mcp_here;
 
 /// Maximum number of deferred tools that are searched.
 const TOOLS_MAX: usize = 10_000;
@@ -15,8 +17,9 @@ pub(super) struct DeferredTool {
     pub(super) texts: Vec<String>,
 }
 
-/// Returns the deferred tools of a request, in its order. A body that cannot be read has none.
-pub(super) fn of(body: &str) -> Vec<DeferredTool> {
+/// Returns the deferred tools of a request, in its order, those of MCP servers last. A body that
+/// cannot be read has none.
+pub(super) fn of(body: &str, mcp: &McpConnector) -> Vec<DeferredTool> {
     let Ok(request) = Request::read(body, &mut Warnings::new(false)) else { return Vec::new() };
     let deferred = request.tools.iter().filter(|tool| tool.defer_loading && !tool.uncallable);
     let tool = |tool: &crate::model::tool::ToolDefinition<'_>| {
@@ -29,7 +32,12 @@ pub(super) fn of(body: &str) -> Vec<DeferredTool> {
         }
         Some(DeferredTool { name, texts })
     };
-    deferred.filter_map(tool).take(TOOLS_MAX).collect()
+    let of_servers = mcp_here::deferred(&request, mcp).into_iter().map(|tool| {
+        let mut texts = vec![tool.function.clone(), tool.description];
+        let _ = add_texts(&mut Reader::of(&tool.schema), &mut texts);
+        DeferredTool { name: tool.function, texts }
+    });
+    deferred.filter_map(tool).chain(of_servers).take(TOOLS_MAX).collect()
 }
 
 /// Adds the names and descriptions of the arguments in a schema, at any depth. The reader limits

@@ -46,7 +46,8 @@ pub(super) fn begin(
     let failed = |failure| OwnOutput::Tools(Err(failure));
     let search = ToolSearch::read(method, input)
         .map_err(|reason| failed(ToolSearchFailure::InvalidToolInput(reason)))?;
-    let tools = catalogue::of(see.text().unwrap_or_default());
+    let tools =
+        catalogue::of(see.text().unwrap_or_default(), &see.config.settings.server_tools.mcp);
     let found = match method {
         ToolSearchMethod::Regex => pattern::find(&search.text, &tools, search.limit),
         ToolSearchMethod::Bm25 => Ok(terms::find(&search.text, &tools, search.limit)),

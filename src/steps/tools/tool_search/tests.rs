@@ -1,6 +1,7 @@
 //! Tests of searches for deferred tools.
 
 use super::*;
+use crate::config::McpConnector;
 
 const BODY: &str = r#"{"model":"m","messages":[],"tools":[
     {"name":"read","input_schema":{"type":"object","properties":{"weather":{}}}},
@@ -16,18 +17,18 @@ fn names(found: &[&DeferredTool]) -> Vec<String> {
 
 #[test]
 fn a_tool_is_known_by_its_name_its_description_and_its_arguments_at_any_depth() {
-    let tools = catalogue::of(BODY);
+    let tools = catalogue::of(BODY, &McpConnector::default());
     assert_eq!(names(&tools.iter().collect::<Vec<_>>()), ["get_weather", "send_mail"]);
     let texts = ["get_weather", "Says how warm it is", "place", "postalCode"];
     assert_eq!(tools[0].texts[..4], texts);
     assert_eq!(tools[0].texts[4], "A number, as on a letter");
     assert_eq!(tools[1].texts, ["send_mail", "Sends a letter", "to"]);
-    assert!(catalogue::of("{").is_empty());
+    assert!(catalogue::of("{", &McpConnector::default()).is_empty());
 }
 
 #[test]
 fn a_pattern_finds_tools_in_their_order_up_to_the_limit() {
-    let tools = catalogue::of(BODY);
+    let tools = catalogue::of(BODY, &McpConnector::default());
     let find = |pattern, limit| pattern::find(pattern, &tools, limit).map(|found| names(&found));
     assert_eq!(find("get_.*", 5).unwrap(), ["get_weather"]);
     assert_eq!(find("letter", 5).unwrap(), ["get_weather", "send_mail"]);
@@ -50,7 +51,7 @@ fn a_pattern_that_would_take_long_is_not_run() {
 
 #[test]
 fn terms_find_the_tool_that_has_most_of_them_first() {
-    let tools = catalogue::of(BODY);
+    let tools = catalogue::of(BODY, &McpConnector::default());
     let find = |query| names(&terms::find(query, &tools, 5));
     assert_eq!(find("weather"), ["get_weather"]);
     assert_eq!(find("Mail letter"), ["send_mail", "get_weather"]);

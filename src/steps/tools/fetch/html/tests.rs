@@ -100,7 +100,7 @@ fn what_no_reader_needs_is_left_out_with_its_content() {
         ("a<svg><title>b</title><g></svg>c<svg/>d", "acd"),
         ("<a href=/x><svg><path/></svg>a</a>", "[a](https://a.example/x)"),
         ("a<nav>b<nav>c</nav>d</nav>e", "a\ne"),
-        ("a<footer><p>b</footer>c<form><p>d<form>e</form>f", "a\nc\nf"),
+        ("a<footer><p>b</footer>c<form><select><option>d</select>e</form>f", "a\nc\ne\nf"),
         ("a<!-- b --><!doctype html>c", "ac"),
         ("a<p hidden>b<p>c", "a\n\nc"),
         ("a<p hidden>b</p>c", "a\nc"),

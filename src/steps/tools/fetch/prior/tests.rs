@@ -19,6 +19,14 @@ fn is_named(messages: &str, sources: &UrlSources, url: &str) -> bool {
 }
 
 #[test]
+fn a_letter_of_the_text_has_one_percent_encoded_form() {
+    assert!(is_in("https://a.example/\u{eaaa}", "https://a.example/%EE%AA%AA"));
+    for other in ["%eE%AA%AA", "%EE%Aa%AA", "%ee%aa%aa"] {
+        assert!(!is_in("https://a.example/\u{eaaa}", &format!("https://a.example/{other}")));
+    }
+}
+
+#[test]
 fn an_address_is_found_in_the_forms_in_which_people_write_it() {
     let url = "https://a.example/x?y=1";
     for text in [

@@ -102,7 +102,7 @@ fn a_server_without_a_list_ends_the_request_or_is_skipped() {
     };
     let error = Lister::new(SERVERS).run(&body(), fails).unwrap().unwrap_err();
     let reason =
-        "mcp_servers[1]: server t did not give its tools: it answered with HTTP status 503";
+        "mcp_servers[1]: server \"t\" did not give its tools: it answered with HTTP status 503";
     assert_eq!((error.status, error.message.as_str()), (502, reason));
     let mut lister = Lister::new(&SERVERS.replacen('{', r#"{"unavailable":"skip","#, 1));
     let written = lister.run(&body(), fails).unwrap().unwrap();
