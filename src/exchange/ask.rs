@@ -76,6 +76,27 @@ struct AskHead {
     answer_end: Option<RpcEnd>,
 }
 
+impl AskHead {
+    /// Returns the head of an answer. `message_id`: the number of the JSON-RPC request that it
+    /// answers, if any.
+    fn new(status: u16, headers: &[Header], limits: ReadLimits, message_id: Option<u64>) -> Self {
+        let value = |name| headers.value(name).map(str::to_owned);
+        let content_type = value("content-type");
+        let is_stream = content_type
+            .as_deref()
+            .is_some_and(|of| words::begins(of.trim_start(), "text/event-stream"));
+        let answer_end = message_id.filter(|_| is_stream);
+        Self {
+            status,
+            location: value("location"),
+            content_type,
+            session_id: value("mcp-session-id"),
+            limits,
+            answer_end: answer_end.map(|id| RpcEnd::new(id, limits.bytes_max)),
+        }
+    }
+}
+
 impl Ask {
     pub(super) fn id(&self) -> CallId {
         self.id
@@ -157,23 +178,11 @@ impl Exchange {
             self.end_ask(id, End::Aborted, Cancel::Cut, now);
             return true;
         }
-        let value = |name| headers.value(name).map(str::to_owned);
-        let content_type = value("content-type");
-        let is_stream = content_type
-            .as_deref()
-            .is_some_and(|of| words::begins(of.trim_start(), "text/event-stream"));
-        let answer_end = match ask.asker {
-            Asker::Web(Some(id)) if is_stream => Some(RpcEnd::new(id, limits.bytes_max)),
+        let message_id = match ask.asker {
+            Asker::Web(message_id) => message_id,
             _ => None,
         };
-        ask.head = Some(AskHead {
-            status,
-            location: value("location"),
-            content_type,
-            session_id: value("mcp-session-id"),
-            limits,
-            answer_end,
-        });
+        ask.head = Some(AskHead::new(status, headers, limits, message_id));
         let is_list = matches!(ask.asker, Asker::Models(_));
         if !ask.is_of_client() {
             // The client gets no byte of the answer to an auxiliary call, and the step's timeout
