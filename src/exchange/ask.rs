@@ -7,8 +7,7 @@
 //! forwarding the credential (`config/named_model.rs`): the client may have sent the credential for
 //! another upstream.
 
-use super::body::has_plain_body;
-use super::body::{first_of_body, is_whole};
+use super::body::{first_of_body, has_plain_body, is_whole};
 use super::count::{self, Count};
 use super::models::{self, LIST_BYTES_MAX};
 use super::seam::{Call, CallId, Cancel, End, Fetch, Service, To};

@@ -2,10 +2,9 @@
 //! the results, and the next round continues the client's message.
 
 use super::Exchange;
-use super::memory::Refusals;
 use super::round::{Round, RoundRequest};
 use super::seam::Call;
-use super::steps::{BETWEEN, WRITER, When, see};
+use super::steps::{BETWEEN, WRITER, When, see, sharing};
 use crate::Millis;
 use crate::StopReason;
 use crate::json;
@@ -18,9 +17,7 @@ use crate::text::words;
 impl Exchange {
     /// Prepares the rounds of an answer, if Creole runs tools of the request.
     pub(super) fn begin_rounds(&mut self, context: &RequestContext, now: Millis) {
-        let mut see = see(&self.config, self.can, self.ids, &self.client, b"", None, now);
-        see.memory = self.refusals.as_deref().map(Refusals::tools);
-        see.sessions = Some(&self.steps.sessions);
+        let see = see(&self.config, self.can, self.ids, &self.client, b"", None, now);
         if self.steps.between.is_none() {
             self.steps.between = BETWEEN(&see, context);
         }
@@ -52,8 +49,7 @@ impl Exchange {
         }
         let body = &self.client.body;
         let mut see = see(&self.config, self.can, self.ids, &self.client, body, None, now);
-        see.memory = self.refusals.as_deref().map(Refusals::tools);
-        see.sessions = Some(&self.steps.sessions);
+        see = sharing(see, self.refusals.as_ref(), &self.steps);
         step.take_round(EndedRound { calls, output_tokens, since_ms }, &see);
         self.steps.current = Some(self.run(step, When::Between, now));
         self.tell_results(now);

@@ -5,6 +5,7 @@
 //! and asks its questions once the answer is complete.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::ask::Asker;
 use super::memory::Refusals;
@@ -269,8 +270,7 @@ impl Exchange {
 
     fn begin_step(&mut self, row: &StepRow, body: &[u8], now: Millis) -> Result<(), Error> {
         let mut see = see(&self.config, self.can, self.ids, &self.client, body, None, now);
-        see.memory = self.refusals.as_deref().map(Refusals::tools);
-        see.sessions = Some(&self.steps.sessions);
+        see = sharing(see, self.refusals.as_ref(), &self.steps);
         let Some(step) = (row.begin)(&see, &mut self.report) else { return Ok(()) };
         let route = see.text().and_then(|text| see.route(text)).map(|(upstream, _)| upstream);
         // Do not spend tokens on a request that its upstream would get without a credential.
@@ -353,8 +353,7 @@ impl Exchange {
         self.state.end_asks(Cancel::Cut);
         let mut see = see(&self.config, self.can, self.ids, &self.client, body, Some(began), now);
         see.said = said;
-        see.memory = self.refusals.as_deref().map(Refusals::tools);
-        see.sessions = Some(&self.steps.sessions);
+        see = sharing(see, self.refusals.as_ref(), &self.steps);
         step.done(&see, &mut self.report).map(Some)
     }
 
@@ -545,6 +544,16 @@ pub(super) fn see<'s>(
         memory: None,
         sessions: None,
     }
+}
+
+/// Adds the parts to a view that steps of one exchange, and of several, share.
+pub(super) fn sharing<'s>(
+    see: See<'s>,
+    refusals: Option<&'s Arc<Refusals>>,
+    steps: &'s Steps,
+) -> See<'s> {
+    let memory = refusals.map(|refusals| refusals.tools());
+    See { memory, sessions: Some(&steps.sessions), ..see }
 }
 
 #[cfg(test)]

@@ -1,24 +1,14 @@
 //! Results of `web_fetch` in a form that another model reads.
 
+use super::tool_failure::push_failure;
 use crate::json::{self, Str, escape};
 
 /// Appends the result of a `web_fetch` call, escaped for the inside of a JSON string. `content`:
 /// the JSON text of the result. Pages can contain orders that the model must not follow.
 pub(crate) fn push_fetched(out: &mut Vec<u8>, content: &str) {
     let text = |value, name| json::member(value, name).and_then(json::string);
-    if let Some(code) = text(content, "error_code") {
-        escape(out, "Error: ");
-        out.extend_from_slice(code.raw().as_bytes());
-        return escape(
-            out,
-            match code.decode().as_ref() {
-                "max_uses_exceeded" => ". Answer from what you have.",
-                "url_not_in_prior_context" => {
-                    ". Only addresses from the conversation can be fetched."
-                }
-                _ => ". Go on without it, and say so if it matters.",
-            },
-        );
+    if text(content, "error_code").is_some() {
+        return push_failure(out, content);
     }
     let document = json::member(content, "content").unwrap_or_default();
     let source = json::member(document, "source").unwrap_or_default();

@@ -40,6 +40,7 @@ pub(crate) mod server_tools;
 pub(crate) mod spoilt_inputs;
 mod system;
 pub(crate) mod thinking;
+mod tool_failure;
 mod turns;
 
 use crate::config::Pairing;

@@ -6,6 +6,7 @@
 //! titles and addresses, outputs, texts, error codes. Encrypted parts and base64 are left out.
 
 use super::fetched::push_fetched;
+use super::tool_failure::push_failure;
 use crate::carry::sealed;
 use crate::json::{self, Raw, Reader, Str, ValueKind, escape};
 use crate::model::own_tool::ToolsRunHere;
@@ -98,25 +99,6 @@ pub(crate) fn push_output(out: &mut Vec<u8>, result: &ServerToolResult<'_>) {
         }
         _ => push_result(out, result.content),
     }
-}
-
-/// Appends the error of a server tool, and what the model can do about it.
-fn push_failure(out: &mut Vec<u8>, content: &str) {
-    let text = |name| json::member(content, name).and_then(json::string);
-    let code = text("error_code").unwrap_or(Str::plain("unavailable"));
-    escape(out, "Error: ");
-    out.extend_from_slice(code.raw().as_bytes());
-    if let Some(message) = text("error_message") {
-        escape(out, ": ");
-        out.extend_from_slice(message.raw().as_bytes());
-    }
-    escape(
-        out,
-        match code == "max_uses_exceeded" {
-            true => ". Answer from what you have.",
-            false => ". Go on without it, and say so if it matters.",
-        },
-    );
 }
 
 /// Appends the pages that a web search found.

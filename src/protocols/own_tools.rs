@@ -31,11 +31,13 @@ pub(crate) fn runs_here(
             _ => {}
         }
     }
-    runs.tool_search &= match settings.tool_search {
-        ToolSearch::SendAll => false,
-        ToolSearch::Run => true,
-        ToolSearch::Auto => is_worth_a_search(request, profile, settings),
-    };
+    // The tools are measured only if the request has a tool that searches them.
+    runs.tool_search = runs.tool_search
+        && match settings.tool_search {
+            ToolSearch::SendAll => false,
+            ToolSearch::Run => true,
+            ToolSearch::Auto => is_worth_a_search(request, profile, settings),
+        };
     runs
 }
 

@@ -469,12 +469,19 @@ pub(super) fn functions<'a>(
     functions
 }
 
-/// Returns the tools of MCP servers that a request offers, and whose servers Creole calls.
-pub(super) fn own_tools(request: &Request<'_>, settings: &McpConnector) -> Vec<Arc<OwnTool>> {
+/// Returns the functions of all toolsets of a request, as [`functions`] does.
+fn offered<'r, 'a>(
+    request: &'r Request<'a>,
+    settings: &'r McpConnector,
+) -> impl Iterator<Item = (Function<'a>, Availability)> + use<'r, 'a> {
     let toolsets = request.tools.iter().filter(|tool| tool.tool_type == "mcp_toolset");
     let rules = NameRules::plain();
-    let all = toolsets.flat_map(|it| functions(it, request.mcp_servers, settings, rules));
-    all.filter_map(|(function, _)| function.own).collect()
+    toolsets.flat_map(move |it| functions(it, request.mcp_servers, settings, rules))
+}
+
+/// Returns the tools of MCP servers that a request offers, and whose servers Creole calls.
+pub(super) fn own_tools(request: &Request<'_>, settings: &McpConnector) -> Vec<Arc<OwnTool>> {
+    offered(request, settings).filter_map(|(function, _)| function.own).collect()
 }
 
 /// Returns true if the operator permits a tool of a server.
@@ -493,10 +500,7 @@ pub(crate) struct DeferredMcpTool {
 
 /// Returns the deferred tools of the MCP servers of a request.
 pub(crate) fn deferred(request: &Request<'_>, settings: &McpConnector) -> Vec<DeferredMcpTool> {
-    let toolsets = request.tools.iter().filter(|tool| tool.tool_type == "mcp_toolset");
-    let rules = NameRules::plain();
-    let all = toolsets.flat_map(|it| functions(it, request.mcp_servers, settings, rules));
-    let deferred = all.filter(|(_, state)| *state == Availability::Deferred);
+    let deferred = offered(request, settings).filter(|(_, state)| *state == Availability::Deferred);
     let tool = |(function, _): (Function<'_>, Availability)| DeferredMcpTool {
         description: function.description_text(),
         schema: function.schema.into_owned(),

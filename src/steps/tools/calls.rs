@@ -202,7 +202,7 @@ impl OwnCalls {
         }
         let progress = match begun.work {
             Work::Known(output) => {
-                self.note_output(&output);
+                self.note_output(output.held_bytes(), output.is_failure());
                 RunProgress::Done(output)
             }
             Work::Asks(job) => RunProgress::Asking(job),
@@ -224,9 +224,9 @@ impl OwnCalls {
         }
     }
 
-    fn note_output(&mut self, output: &OwnOutput) {
-        self.result_bytes = self.result_bytes.saturating_add(output.held_bytes());
-        self.failed = self.failed.saturating_add(u32::from(output.is_failure()));
+    fn note_output(&mut self, bytes: usize, is_failure: bool) {
+        self.result_bytes = self.result_bytes.saturating_add(bytes);
+        self.failed = self.failed.saturating_add(u32::from(is_failure));
     }
 
     /// Returns true if the results of the answer are so large that no further call is run.
@@ -340,8 +340,9 @@ impl Step for OwnCalls {
         if output.is_failure() {
             report.warnings.add_named("server_tool_failed", run.tool.name());
         }
-        run.progress = RunProgress::Done(output.clone());
-        self.note_output(&output);
+        let (bytes, is_failure) = (output.held_bytes(), output.is_failure());
+        run.progress = RunProgress::Done(output);
+        self.note_output(bytes, is_failure);
     }
 
     fn settle(&mut self) {

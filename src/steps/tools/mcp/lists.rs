@@ -55,10 +55,7 @@ pub(crate) fn begin(see: &See<'_>, _: &mut Report) -> Option<Box<dyn Step>> {
         return None;
     }
     // A body that cannot be read is refused when the request is translated.
-    let request = Request::read(body, &mut Warnings::new(false)).ok()?;
-    let betas = see.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("anthropic-beta"));
-    let betas: Vec<&str> = betas.map(|(_, value)| value.as_str()).collect();
-    let plan = McpPlan::read(&request, body, &betas.join(","), mcp);
+    let plan = plan_of(see, body)?;
     let sessions = see.sessions.cloned().unwrap_or_default();
     let servers = plan.as_ref().map(|plan| plan.servers.as_slice()).unwrap_or_default();
     if plan.is_ok() && servers.is_empty() {
@@ -75,6 +72,16 @@ pub(crate) fn begin(see: &See<'_>, _: &mut Report) -> Option<Box<dyn Step>> {
     });
     let lists = lists.collect();
     Some(Box::new(McpLists { plan, lists, sessions }))
+}
+
+/// Returns the MCP servers of a request, or the error of their definitions; `None` for a body that
+/// cannot be read.
+pub(super) fn plan_of(see: &See<'_>, body: &str) -> Option<Result<McpPlan, Error>> {
+    let request = Request::read(body, &mut Warnings::new(false)).ok()?;
+    let betas = see.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("anthropic-beta"));
+    let betas: Vec<&str> = betas.map(|(_, value)| value.as_str()).collect();
+    let settings = &see.config.settings.server_tools.mcp;
+    Some(McpPlan::read(&request, body, &betas.join(","), settings))
 }
 
 impl McpLists {

@@ -3,17 +3,15 @@
 use std::sync::Arc;
 
 use super::call::{McpCallJob, McpJob, McpOutcome};
+use super::lists::plan_of;
 use super::session::AnswerSessions;
 use crate::config::Settings;
-use crate::headers::Headers as _;
-use crate::model::Request;
 use crate::model::mcp::McpOutput;
 use crate::model::own_tool::McpToolName;
 use crate::observe::report::Report;
-use crate::observe::warning::Warnings;
 use crate::steps::tools::job::{Begun, Job, OwnOutput, Work};
 use crate::steps::{Came, Question, ReadLimits, See};
-use crate::tools::mcp_here::{McpPlan, permits, schema_in};
+use crate::tools::mcp_here::{permits, schema_in};
 
 /// Run of a tool of an MCP server.
 #[derive(Debug)]
@@ -29,14 +27,11 @@ struct McpRun {
 pub(crate) fn begin(tool: &McpToolName, input: &str, see: &See<'_>) -> Result<Begun, OwnOutput> {
     let body = see.text().unwrap_or_default();
     let settings = &see.config.settings.server_tools.mcp;
-    let betas = see.headers.value("anthropic-beta").unwrap_or_default();
     // The request was read before the first round, so errors cannot come here.
-    let plan = Request::read(body, &mut Warnings::new(false))
-        .and_then(|request| McpPlan::read(&request, body, betas, settings));
-    let plan = plan.unwrap_or_default();
+    let plan = plan_of(see, body).and_then(Result::ok).unwrap_or_default();
     let unknown = || McpOutput::error("The tool is not available.");
     let target = plan.target(&tool.server).ok_or_else(|| OwnOutput::Mcp(unknown()))?;
-    if !permits(&see.config.settings.server_tools.mcp, target, &tool.tool) {
+    if !permits(settings, target, &tool.tool) {
         return Err(OwnOutput::Mcp(unknown()));
     }
     let schema = schema_in(body, tool).unwrap_or("{}");

@@ -5,7 +5,7 @@
 //! that begin with it. One `*` in the path stands for any characters.
 
 use crate::model::search::SearchTool;
-use crate::text::words;
+use crate::text::{domains, words};
 
 /// Maximum number of domains in search terms, which services limit to some words.
 const SITES_MAX: usize = 5;
@@ -77,8 +77,7 @@ impl<'u> PagePlace<'u> {
     fn is_covered(&self, entry: &str) -> bool {
         let host = words::before(entry, b"/");
         let path = entry.get(host.len()..).unwrap_or_default();
-        let below = self.host.strip_suffix(host);
-        if !below.is_some_and(|below| below.is_empty() || below.ends_with('.')) {
+        if !domains::covers(host, &self.host) {
             return false;
         }
         let (start, later) = path.split_once('*').unwrap_or((path, ""));

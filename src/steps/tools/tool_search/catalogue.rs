@@ -3,6 +3,7 @@
 use crate::config::McpConnector;
 use crate::json::{Error, Reader, ValueKind};
 use crate::model::Request;
+use crate::model::tool::ToolDefinition;
 use crate::observe::warning::Warnings;
 use crate::tools::mcp_here;
 
@@ -22,22 +23,25 @@ pub(super) struct DeferredTool {
 pub(super) fn of(body: &str, mcp: &McpConnector) -> Vec<DeferredTool> {
     let Ok(request) = Request::read(body, &mut Warnings::new(false)) else { return Vec::new() };
     let deferred = request.tools.iter().filter(|tool| tool.defer_loading && !tool.uncallable);
-    let tool = |tool: &crate::model::tool::ToolDefinition<'_>| {
-        let name = tool.name.as_ref()?.to_string();
-        let mut texts = vec![name.clone()];
-        texts.extend(tool.description.map(|text| text.decode().into_owned()));
-        if let Some(schema) = tool.input_schema {
-            // The schema was parsed before, so its texts are complete.
-            let _ = add_texts(&mut Reader::of(schema.text()), &mut texts);
-        }
-        Some(DeferredTool { name, texts })
+    let tool = |tool: &ToolDefinition<'_>| {
+        let description = tool.description.map(|text| text.decode().into_owned());
+        let schema = tool.input_schema.map_or("{}", |schema| schema.text());
+        Some(DeferredTool::new(tool.name.as_ref()?.to_string(), description, schema))
     };
-    let of_servers = mcp_here::deferred(&request, mcp).into_iter().map(|tool| {
-        let mut texts = vec![tool.function.clone(), tool.description];
-        let _ = add_texts(&mut Reader::of(&tool.schema), &mut texts);
-        DeferredTool { name: tool.function, texts }
-    });
+    let of_servers = mcp_here::deferred(&request, mcp).into_iter();
+    let of_servers = of_servers
+        .map(|tool| DeferredTool::new(tool.function, Some(tool.description), &tool.schema));
     deferred.filter_map(tool).chain(of_servers).take(TOOLS_MAX).collect()
+}
+
+impl DeferredTool {
+    fn new(name: String, description: Option<String>, schema: &str) -> Self {
+        let mut texts = vec![name.clone()];
+        texts.extend(description);
+        // The schema was parsed before, so its texts are complete.
+        let _ = add_texts(&mut Reader::of(schema), &mut texts);
+        Self { name, texts }
+    }
 }
 
 /// Adds the names and descriptions of the arguments in a schema, at any depth. The reader limits
