@@ -164,8 +164,8 @@ impl Exchange {
         let limits = match &ask.asker {
             Asker::Count(..) => whole(settings.response_bytes_max),
             Asker::Models(_) => whole(LIST_BYTES_MAX),
-            Asker::Model { .. } | Asker::Web(_) => match self.steps.step() {
-                Some(step) => step.limits(status, settings),
+            Asker::Model { .. } | Asker::Web(_) => match self.steps.limits(id, status, settings) {
+                Some(limits) => limits,
                 None => whole(0),
             },
             // A document that the host reads has no HTTP response.

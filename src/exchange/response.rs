@@ -273,7 +273,7 @@ impl Exchange {
     /// Abandons an upstream that has stalled.
     fn give_up(&mut self, reason: &str, now: Millis) {
         let Some(id) = self.client_call() else {
-            return self.give_up_step(Nothing::TimedOut, now);
+            return self.time_out_questions(now);
         };
         if let Some(round) = self.state.round_mut().filter(|round| round.events().is_some())
             && let Some(answer) = round.answer_mut()

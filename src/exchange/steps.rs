@@ -13,7 +13,7 @@ use super::seam::{Call, CallId, Cancel, HostCan, To};
 use super::window::Window;
 use super::{Client, Exchange, Path};
 use crate::Millis;
-use crate::config::{Config, CountTokens, Upstream};
+use crate::config::{Config, CountTokens, Settings, Upstream};
 use crate::error::Error;
 use crate::ids::Ids;
 use crate::json;
@@ -24,8 +24,8 @@ use crate::observe::warning::Warnings;
 use crate::protocols::{AnswerWriter, Refused};
 use crate::steps::tools::mcp::AnswerSessions;
 use crate::steps::{
-    Between, Came, Can, Change, DocumentText, Hold, Nothing, Opening, OpeningBlock, Question, See,
-    Step, Unread,
+    Between, Came, Can, Change, DocumentText, Hold, Nothing, Opening, OpeningBlock, Question,
+    ReadLimits, See, Step, Unread,
 };
 use crate::steps::{descriptions, documents, images, tools, verdicts};
 use crate::text::{base64, words};
@@ -193,9 +193,16 @@ impl Steps {
         self.current.as_mut()?.step.next_result()
     }
 
-    /// Returns the running step.
-    pub(super) fn step(&self) -> Option<&dyn Step> {
-        self.current.as_ref().map(|running| &*running.step)
+    /// Returns the limits for reading an answer with this HTTP status to a question of the running
+    /// step, by the question's call.
+    pub(super) fn limits(
+        &self,
+        id: CallId,
+        status: u16,
+        settings: &Settings,
+    ) -> Option<ReadLimits> {
+        let Running { step, window, .. } = self.current.as_ref()?;
+        Some(step.limits(window.place(id)?, status, settings))
     }
 
     /// Returns the parts that upstreams refused in the running step's requests.
@@ -297,12 +304,20 @@ impl Exchange {
         let config = self.config.clone();
         loop {
             let running = self.steps.current.as_mut()?;
-            let (began, until) = (Some(running.began), running.until);
+            let began = Some(running.began);
             let place = running.window.next(self.can.calls_at_once)?;
             let see = see(&config, self.can, self.ids, &self.client, body, began, now);
             let question = running.step.ask(&see, place)?;
+            let timeout_ms = running.step.question_timeout_ms(place, &config.settings);
+            let until = running.until.min(now.saturating_add(timeout_ms));
             let id = self.state.open_call();
-            running.window.open(place, id);
+            let until = running.window.open(place, id, until);
+            let first_until = running.window.until().unwrap_or(until);
+            if now >= until && !running.step.is_timed_by_host() {
+                self.state.end_call(id);
+                self.take_came(id, Came::Nothing(Nothing::TimedOut));
+                continue;
+            }
             let made = match question {
                 Question::Document(data) => {
                     let (path, headers, body) =
@@ -318,7 +333,7 @@ impl Exchange {
                 Question::Model(question) => self.model_call(id, &question),
             };
             if let Some((call, asker)) = made {
-                self.begin_ask(id, asker, until.saturating_sub(now), now);
+                self.begin_ask(id, asker, first_until.saturating_sub(now), now);
                 if self.may_ask_more() {
                     self.state.make_ask_due();
                 }
@@ -363,12 +378,12 @@ impl Exchange {
         let Some(Running { step, window, .. }) = &mut self.steps.current else { return };
         window.answer(id, came);
         while step.questions_left() > 0
-            && let Some(came) = window.take_answer()
+            && let Some((came, until)) = window.take_answer()
         {
             let left = step.questions_left();
             step.take(came, &mut self.report);
             if step.questions_left() == left {
-                window.put_back();
+                window.put_back(until);
             }
         }
     }
@@ -423,6 +438,30 @@ impl Exchange {
         if self.state.ask_mut(id).is_some_and(|ask| ask.is_of_host()) {
             self.state.take_ask(id);
             self.handle_came(id, Came::Document(came), 0);
+        }
+    }
+
+    /// Abandons the questions of the running step whose time is over.
+    pub(super) fn time_out_questions(&mut self, now: Millis) {
+        if self.steps.until().is_none_or(|until| now >= until) {
+            return self.give_up_step(Nothing::TimedOut, now);
+        }
+        let overdue = |steps: &Steps| steps.current.as_ref()?.window.overdue(now);
+        while let Some(id) = overdue(&self.steps) {
+            self.state.take_ask(id);
+            self.state.cancel_call(id, Cancel::Cut);
+            self.take_came(id, Came::Nothing(Nothing::TimedOut));
+        }
+        self.watch_questions(now);
+        self.tell_results(now);
+        self.go_on(now);
+    }
+
+    /// Lets the watchdog wait for the first open question.
+    fn watch_questions(&mut self, now: Millis) {
+        let until = self.steps.current.as_ref().and_then(|running| running.window.until());
+        if let Some(until) = until {
+            self.watchdog.start(until.saturating_sub(now), now);
         }
     }
 

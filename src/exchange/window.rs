@@ -1,9 +1,11 @@
 //! Questions of a running step that are open at the same time. Their answers arrive in any order,
-//! and the step takes them in the order of its questions: the order of arrival changes no byte.
+//! and the step takes them in the order of its questions: the order of arrival changes no byte. Each
+//! question has a time of its own, so that a server that never answers takes no time of others.
 
 use std::collections::VecDeque;
 
 use super::seam::CallId;
+use crate::Millis;
 use crate::steps::Came;
 
 /// Maximum number of a step's questions that are open, or answered before an earlier one.
@@ -19,8 +21,15 @@ pub(super) struct Window {
     is_narrow: bool,
 }
 
+/// Question of a step that was asked.
+struct Asked {
+    /// Time until which the question is answered, also if it is asked several times.
+    until: Millis,
+    state: AskedState,
+}
+
 /// State of one question of a step.
-enum Asked {
+enum AskedState {
     /// State: the question must be asked again, because it or its request has changed.
     Again,
     /// State: the call for the question is open.
@@ -40,7 +49,7 @@ impl Window {
                 return None;
             }
         }
-        let is_again = |asked: &Asked| matches!(asked, Asked::Again);
+        let is_again = |asked: &Asked| matches!(asked.state, AskedState::Again);
         let again = self.asked.iter().position(is_again);
         again.or_else(|| (self.asked.len() < max).then_some(self.asked.len()))
     }
@@ -54,60 +63,97 @@ impl Window {
     }
 
     fn has_open(&self) -> bool {
-        self.asked.iter().any(|asked| matches!(asked, Asked::Open(_)))
+        self.open_calls().next().is_some()
     }
 
-    /// Notes the open call for the question at a place returned by [`Window::next`].
-    pub(super) fn open(&mut self, place: usize, id: CallId) {
+    /// Returns the open calls with the times until which they are answered.
+    fn open_calls(&self) -> impl Iterator<Item = (CallId, Millis)> {
+        self.asked.iter().filter_map(|asked| match asked.state {
+            AskedState::Open(id) => Some((id, asked.until)),
+            AskedState::Again | AskedState::Answered(_) => None,
+        })
+    }
+
+    /// Returns the time at which the first open call must be answered.
+    pub(super) fn until(&self) -> Option<Millis> {
+        self.open_calls().map(|(_, until)| until).min()
+    }
+
+    /// Returns an open call whose time is over.
+    pub(super) fn overdue(&self, now: Millis) -> Option<CallId> {
+        self.open_calls().find(|(_, until)| now >= *until).map(|(id, _)| id)
+    }
+
+    /// Returns the place of the question of an open call, counted from the first question.
+    pub(super) fn place(&self, id: CallId) -> Option<usize> {
+        let is_of = |asked: &Asked| matches!(asked.state, AskedState::Open(open) if open == id);
+        self.asked.iter().position(is_of)
+    }
+
+    /// Notes the open call for the question at a place returned by [`Window::next`]. The question
+    /// is answered until `until`, unless an earlier call for it has set a time. Returns the time.
+    pub(super) fn open(&mut self, place: usize, id: CallId, until: Millis) -> Millis {
         if self.has_open() {
             self.beside = Some(id);
         }
+        let state = AskedState::Open(id);
         match self.asked.get_mut(place) {
-            Some(asked) => *asked = Asked::Open(id),
-            None => self.asked.push_back(Asked::Open(id)),
+            Some(asked) => {
+                asked.state = state;
+                asked.until
+            }
+            None => {
+                self.asked.push_back(Asked { until, state });
+                until
+            }
         }
     }
 
     /// Notes that the question of a call must be asked again.
     pub(super) fn ask_again(&mut self, id: CallId) {
-        self.set(id, Asked::Again);
+        self.set(id, AskedState::Again);
     }
 
     /// Notes the answer to the question of a call.
     pub(super) fn answer(&mut self, id: CallId, came: Came) {
-        self.set(id, Asked::Answered(came));
+        self.set(id, AskedState::Answered(came));
     }
 
-    fn set(&mut self, id: CallId, now: Asked) {
-        let is_of = |asked: &&mut Asked| matches!(asked, Asked::Open(open) if *open == id);
-        if let Some(asked) = self.asked.iter_mut().find(is_of) {
-            *asked = now;
+    fn set(&mut self, id: CallId, state: AskedState) {
+        if let Some(asked) = self.place(id).and_then(|place| self.asked.get_mut(place)) {
+            asked.state = state;
         }
     }
 
-    /// Removes the first question, if its answer has arrived, and returns the answer.
-    pub(super) fn take_answer(&mut self) -> Option<Came> {
-        if matches!(self.asked.front()?, Asked::Answered(_)) { self.take_first()? } else { None }
+    /// Removes the first question, if its answer has arrived. Returns the answer, and the time
+    /// until which the question had to be answered.
+    pub(super) fn take_answer(&mut self) -> Option<(Came, Millis)> {
+        let until = self.asked.front()?.until;
+        if !matches!(self.asked.front()?.state, AskedState::Answered(_)) {
+            return None;
+        }
+        self.take_first()?.map(|came| (came, until))
     }
 
     /// Removes the first question, and returns its answer, or `None` in place of a missing answer.
     pub(super) fn take_first(&mut self) -> Option<Option<Came>> {
-        match self.asked.pop_front()? {
-            Asked::Answered(came) => Some(Some(came)),
-            Asked::Again | Asked::Open(_) => Some(None),
+        match self.asked.pop_front()?.state {
+            AskedState::Answered(came) => Some(Some(came)),
+            AskedState::Again | AskedState::Open(_) => Some(None),
         }
     }
 
-    /// Puts the question whose answer was taken last back in the first place, to be asked again.
-    pub(super) fn put_back(&mut self) {
-        self.asked.push_front(Asked::Again);
+    /// Puts a question whose answer was taken back in the first place, to be asked again, and to
+    /// be answered until the same time.
+    pub(super) fn put_back(&mut self, until: Millis) {
+        self.asked.push_front(Asked { until, state: AskedState::Again });
     }
 
     /// Returns the number of bytes of the answers that wait for an earlier one.
     pub(super) fn held_bytes(&self) -> usize {
-        let bytes = |asked: &Asked| match asked {
-            Asked::Answered(came) => came.held_bytes(),
-            Asked::Again | Asked::Open(_) => 0,
+        let bytes = |asked: &Asked| match &asked.state {
+            AskedState::Answered(came) => came.held_bytes(),
+            AskedState::Again | AskedState::Open(_) => 0,
         };
         self.asked.iter().map(bytes).fold(0, usize::saturating_add)
     }

@@ -147,7 +147,7 @@ impl Step for Images {
         Some(Question::Web(question))
     }
 
-    fn limits(&self, status: u16, settings: &Settings) -> ReadLimits {
+    fn limits(&self, _: usize, status: u16, settings: &Settings) -> ReadLimits {
         // Read one byte more than the limit to detect larger images. The body of an error status is
         // not needed.
         let bytes = settings.fetch_images.bytes_max.saturating_add(1);

@@ -64,6 +64,12 @@ pub(crate) trait Step: Send + Sync {
     /// Returns the timeout of the step with all its questions, in milliseconds.
     fn timeout_ms(&self, settings: &Settings) -> u64;
 
+    /// Returns the timeout of a question, counted as in `ask`, in milliseconds from the first time
+    /// that it is asked. The step's own timeout applies, too.
+    fn question_timeout_ms(&self, _ahead: usize, _settings: &Settings) -> u64 {
+        u64::MAX
+    }
+
     /// Returns the number of questions whose results the step still needs.
     fn questions_left(&self) -> usize;
 
@@ -72,8 +78,9 @@ pub(crate) trait Step: Send + Sync {
     /// is called.
     fn ask<'s>(&self, see: &See<'s>, ahead: usize) -> Option<Question<'s>>;
 
-    /// Returns the limits for reading an answer with this HTTP status.
-    fn limits(&self, _status: u16, _settings: &Settings) -> ReadLimits {
+    /// Returns the limits for reading an answer with this HTTP status to a question, counted as in
+    /// `ask`.
+    fn limits(&self, _ahead: usize, _status: u16, _settings: &Settings) -> ReadLimits {
         ReadLimits { bytes_max: MODEL_BYTES_MAX, is_half_enough: false }
     }
 

@@ -41,7 +41,7 @@ impl Step for Toy {
         (ahead < self.questions_left()).then_some(Question::Web(question))
     }
 
-    fn limits(&self, _: u16, _: &Settings) -> ReadLimits {
+    fn limits(&self, _: usize, _: u16, _: &Settings) -> ReadLimits {
         ReadLimits { bytes_max: 9, is_half_enough: true }
     }
 

@@ -62,8 +62,8 @@ pub(crate) struct OwnCalls {
     must_answer: bool,
     /// True if the request already has a message with the beginning of the answer.
     is_begun: bool,
-    /// True if the time for further calls is over.
-    is_late: bool,
+    /// Time left for the calls of the round, in milliseconds.
+    left_ms: u64,
     /// True if the number of rounds is told in the header; `None` before the first is.
     tells_turn: Option<bool>,
 }
@@ -152,7 +152,7 @@ impl OwnCalls {
             failed: 0,
             must_answer: false,
             is_begun: false,
-            is_late: false,
+            left_ms: limits.duration_max_ms,
             tells_turn: None,
         }
     }
@@ -180,7 +180,7 @@ impl OwnCalls {
         call: &ServerCall,
         see: &See<'_>,
     ) -> Result<(usize, bool), OwnOutput> {
-        if self.calls > self.limits.calls_max || self.is_full() || self.is_late {
+        if self.calls > self.limits.calls_max || self.is_full() || self.left_ms == 0 {
             return Err(OwnOutput::of_limit(tool, CallLimit::OfAnswer));
         }
         let begun = kinds::begin(tool, call, see)?;
@@ -309,7 +309,7 @@ impl Step for OwnCalls {
     fn timeout_ms(&self, settings: &Settings) -> u64 {
         let batches = self.jobs().count().div_ceil(AT_ONCE).max(1) as u64;
         let longest = self.jobs().map(|job| job.timeout_ms(settings)).max();
-        longest.unwrap_or_default().saturating_mul(batches)
+        longest.unwrap_or_default().saturating_mul(batches).min(self.left_ms)
     }
 
     fn questions_left(&self) -> usize {
@@ -320,10 +320,13 @@ impl Step for OwnCalls {
         self.jobs().nth(ahead)?.ask(see)
     }
 
-    fn limits(&self, status: u16, settings: &Settings) -> ReadLimits {
-        let limits = self.jobs().map(|job| job.limits(status, settings));
+    fn question_timeout_ms(&self, ahead: usize, settings: &Settings) -> u64 {
+        self.jobs().nth(ahead).map_or(0, |job| job.timeout_ms(settings))
+    }
+
+    fn limits(&self, ahead: usize, status: u16, settings: &Settings) -> ReadLimits {
         let none = ReadLimits { bytes_max: 0, is_half_enough: false };
-        limits.max_by_key(|limits| limits.bytes_max).unwrap_or(none)
+        self.jobs().nth(ahead).map_or(none, |job| job.limits(status, settings))
     }
 
     fn take(&mut self, came: Came, report: &mut Report) {
@@ -414,7 +417,7 @@ impl Step for OwnCalls {
 impl Between for OwnCalls {
     fn take_round(&mut self, ended: EndedRound, see: &See<'_>) {
         self.output_tokens = ended.output_tokens;
-        self.is_late = ended.since_ms >= self.limits.duration_max_ms;
+        self.left_ms = self.limits.duration_max_ms.saturating_sub(ended.since_ms);
         ended.calls.into_iter().for_each(|call| self.add(call, see));
     }
 }

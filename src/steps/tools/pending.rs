@@ -154,8 +154,12 @@ impl Step for Pending {
         self.calls.ask(see, ahead)
     }
 
-    fn limits(&self, status: u16, settings: &Settings) -> ReadLimits {
-        self.calls.limits(status, settings)
+    fn question_timeout_ms(&self, ahead: usize, settings: &Settings) -> u64 {
+        self.calls.question_timeout_ms(ahead, settings)
+    }
+
+    fn limits(&self, ahead: usize, status: u16, settings: &Settings) -> ReadLimits {
+        self.calls.limits(ahead, status, settings)
     }
 
     fn take(&mut self, came: Came, report: &mut Report) {

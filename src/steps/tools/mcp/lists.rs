@@ -123,7 +123,11 @@ impl Step for McpLists {
         self.waiting().nth(ahead)?.ask(see, &self.sessions.lock())
     }
 
-    fn limits(&self, status: u16, settings: &Settings) -> ReadLimits {
+    fn question_timeout_ms(&self, _: usize, _: &Settings) -> u64 {
+        LIST_MS
+    }
+
+    fn limits(&self, _: usize, status: u16, settings: &Settings) -> ReadLimits {
         read_limits(status, settings)
     }
 
