@@ -20,8 +20,8 @@ use crate::protocols::{self, AnswerWriter, CountRequest, Translated};
 use crate::text::words;
 
 impl Exchange {
-    /// Returns a call that is due: a step's question, the first call of the upstream, or a retry
-    /// without the part that the upstream refused.
+    /// Returns a call that is due: a step's question, the first call of the upstream, a retry
+    /// without the part that the upstream refused, or the repeat of a later round.
     pub fn poll_call(&mut self, now: Millis) -> Option<Call> {
         let due = self.state.take_due()?;
         if self.steps.is_behind() {
@@ -30,15 +30,18 @@ impl Exchange {
         if self.steps.is_between() {
             return self.ask_between(now);
         }
+        let refusal = match due {
+            DueCall::Repeat => return self.repeat_round(now),
+            DueCall::Again(refusal) => Some(refusal),
+            DueCall::First | DueCall::Ask => None,
+        };
         let mut body = std::mem::take(&mut self.client.body);
-        let call = match due {
-            DueCall::First | DueCall::Ask => {
-                self.first_call(&mut body, now).unwrap_or_else(|error| {
-                    self.refuse(&error);
-                    None
-                })
-            }
-            DueCall::Again(refusal) => self.next_call(*refusal, &body, now),
+        let call = match refusal {
+            Some(refusal) => self.next_call(*refusal, &body, now),
+            None => self.first_call(&mut body, now).unwrap_or_else(|error| {
+                self.refuse(&error);
+                None
+            }),
         };
         let may_need = self.may_call_again() || self.steps.goes_on();
         if self.steps.is_before() || call.is_some() && may_need {

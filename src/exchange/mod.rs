@@ -10,6 +10,7 @@
 //! | `request`, `base`, `door` | the request head: its route and path, and the client's key |
 //! | `pass` | requests for paths that are not Creole's, which are forwarded |
 //! | `calls`, `round`, `rounds` | calls of upstreams; a round is a call for the client's answer |
+//! | `repeat` | repeats of a later round that failed before its first byte |
 //! | `steps`, `window`, `ask` | steps before the calls and after the answer, and their calls |
 //! | `response`, `body`, `unreachable` | results of a call: answer, failure or timeout |
 //! | `state`, `watchdog` | phase of the exchange, and its timeouts |
@@ -29,6 +30,7 @@ mod models;
 mod output;
 mod pass;
 mod pings;
+mod repeat;
 mod request;
 mod response;
 mod retry;
@@ -55,6 +57,7 @@ pub use unreachable::Unreachable;
 
 use conversations::ConversationId;
 use output::Output;
+use repeat::LaterRound;
 use state::State;
 use steps::Steps;
 use watchdog::Watchdog;
@@ -65,7 +68,7 @@ use crate::config::{Config, Protocol, Upstream};
 use crate::error::Error;
 use crate::headers::Header;
 use crate::ids::Ids;
-use crate::observe::report::{AnswerReport, Outcome, Report};
+use crate::observe::report::{Outcome, Report};
 use crate::observe::warning::Warnings;
 use crate::protocols::messages::models::ListFor;
 use crate::protocols::{self, AnswerWriter, Refused, UpstreamProtocol};
@@ -148,8 +151,8 @@ pub struct Exchange {
     steps: Steps,
     /// Writer of the client's message, while no round has the writer.
     writer: Option<Box<dyn AnswerWriter>>,
-    /// Counts of the earlier rounds of the answer, if there were any.
-    earlier: Option<Box<AnswerReport>>,
+    /// Later round of the answer, if the first round has ended.
+    later: Option<Box<LaterRound>>,
 }
 
 // Prompts, answers and credentials are left out: whoever logs an exchange must not log them.
@@ -212,7 +215,7 @@ impl Exchange {
             named: 0,
             steps: Steps::default(),
             writer: None,
-            earlier: None,
+            later: None,
         }
     }
 
@@ -222,8 +225,8 @@ impl Exchange {
         let mut report = self.report.clone();
         if let Some(answer) = self.answer() {
             report.answer = answer.report().clone();
-            if let Some(earlier) = &self.earlier {
-                report.answer.add_earlier(earlier);
+            if let Some(later) = &self.later {
+                report.answer.add_earlier(&later.earlier);
             }
         }
         report.warnings = self.warnings();
@@ -289,7 +292,8 @@ impl Exchange {
     /// Drops the client's body to free memory. No upstream is called again afterwards, and an
     /// answer that would have another round ends with `pause_turn`.
     pub fn forget_request_body(&mut self) {
-        let is_needed = self.steps.is_before() || self.steps.is_between();
+        let is_paused = self.state.paused_until().is_some();
+        let is_needed = is_paused || self.steps.is_before() || self.steps.is_between();
         if !self.state.is_due() && !is_needed {
             self.client.body = Vec::new();
         }
@@ -352,7 +356,11 @@ impl Exchange {
             // A host that never polls for the next call must not keep the client waiting.
             return self.steps.until();
         }
-        self.has_timeout().then(|| self.watchdog.next(self.may_ping_unasked()))
+        let pings = self.may_ping_unasked();
+        if let Some(until) = self.state.paused_until() {
+            return Some(if pings { until.min(self.watchdog.ping_at()) } else { until });
+        }
+        self.has_timeout().then(|| self.watchdog.next(pings))
     }
 
     /// Returns true while an upstream answer that is one JSON text is collected. The answer is held

@@ -216,6 +216,7 @@ impl Exchange {
     /// these are the first bytes, and turns an error into a form that the client can still receive.
     pub(super) fn settle(&mut self, result: Result<(), Error>, before: usize, now: Millis) {
         match result {
+            Err(error) if self.begin_pause(&error, now) => return,
             Ok(()) => {
                 self.hold_end(before);
                 if self.output.body.len() == before {

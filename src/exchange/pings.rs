@@ -23,7 +23,7 @@ impl Exchange {
     /// event stream with the first ping. While the upstream only keeps its connection alive, Creole
     /// must keep the client's connection alive too.
     pub(super) fn may_ping(&self) -> bool {
-        if !self.state.asks().is_empty() {
+        if !self.state.asks().is_empty() || self.state.paused_until().is_some() {
             return self.output.promised().is_some_and(|body| body != Body::Json);
         }
         let Some(round) = self.state.round() else { return false };

@@ -34,6 +34,7 @@ impl Exchange {
             // for the body is short.
             self.watchdog.ending(Ending::Sure, now);
         }
+        self.note_later_head(headers, now);
         if !self.may_call_again() {
             self.drop_request_body();
         }
@@ -130,7 +131,9 @@ impl Exchange {
         }
         self.settle(result, before, now);
         // Ending the answer has no effect if an error has already ended the exchange.
-        self.end_answer(now);
+        if self.state.paused_until().is_none() {
+            self.end_answer(now);
+        }
     }
 
     /// Returns the result of a call for the client, or `None` if the upstream is called again with
@@ -234,6 +237,14 @@ impl Exchange {
         if self.state.asks().is_empty() && self.steps.is_behind() {
             if self.steps.until().is_some_and(|until| now >= until) {
                 self.give_up_step(Nothing::TimedOut, now);
+            }
+            return;
+        }
+        if let Some(until) = self.state.paused_until() {
+            if now >= until {
+                self.state.end_pause();
+            } else if self.may_ping_unasked() && self.watchdog.ping_is_due(now) {
+                self.ping(now);
             }
             return;
         }

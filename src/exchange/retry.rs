@@ -72,7 +72,7 @@ impl Exchange {
         self.can.ask_again
             && self.report.retries < RETRIES_MAX
             // In a later round, the client has blocks of the answer.
-            && self.earlier.is_none()
+            && self.later.is_none()
             && self.client.path == Path::Messages
             && self.output.is_blank()
     }

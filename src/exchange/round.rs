@@ -172,6 +172,14 @@ impl Round {
         }
     }
 
+    /// Returns true if the client got nothing of the round.
+    pub(super) fn is_blank(&self) -> bool {
+        match &self.progress {
+            RoundProgress::Events { answer } => !answer.has_started(),
+            _ => true,
+        }
+    }
+
     /// Returns the number of bytes of the upstream's body that are kept in memory.
     pub(super) fn held_bytes(&self) -> usize {
         let written = self.writer.as_ref().map_or(0, |writer| writer.held_bytes());

@@ -2,6 +2,7 @@
 //! the results, and the next round continues the client's message.
 
 use super::Exchange;
+use super::repeat::LaterRound;
 use super::round::{Round, RoundRequest};
 use super::seam::Call;
 use super::steps::{BETWEEN, WRITER, When, see, sharing};
@@ -40,7 +41,7 @@ impl Exchange {
         let output_tokens = self.answer().map_or(0, |answer| answer.report().output_tokens);
         let since_ms = now.saturating_sub(self.report.requested_at);
         self.report = self.report();
-        self.earlier = Some(Box::new(self.report.answer.clone()));
+        self.later = Some(Box::new(LaterRound::new(self.report.answer.clone())));
         self.writer = self.state.take_round().and_then(Round::into_writer);
         if self.client.body.is_empty() {
             // The host needed the memory. The client's next request brings the calls again.
@@ -87,6 +88,9 @@ impl Exchange {
             Ok(Some(Change::Round(next))) => {
                 self.steps.between = Some(next.step);
                 self.client.body = next.body;
+                if let Some(later) = &mut self.later {
+                    later.limit = next.limit;
+                }
                 self.next_round(next.limit, now)
             }
             Ok(Some(Change::Stop(reason))) => {
@@ -106,7 +110,7 @@ impl Exchange {
     }
 
     /// Returns the upstream call of the next round.
-    fn next_round(&mut self, limit: Option<Limit>, now: Millis) -> Option<Call> {
+    pub(super) fn next_round(&mut self, limit: Option<Limit>, now: Millis) -> Option<Call> {
         let body = std::mem::take(&mut self.client.body);
         let mut warnings = self.steps.warnings(self.config.settings.strict);
         let text = words::utf8(&body).unwrap_or_default();

@@ -4,6 +4,7 @@ use super::ask::Ask;
 use super::retry::Refusal;
 use super::round::Round;
 use super::seam::{CallId, Cancel};
+use crate::Millis;
 
 /// Phase of an exchange, and its open calls. Only the methods of this type change the phase.
 #[derive(Debug)]
@@ -21,9 +22,12 @@ pub(super) struct State {
 enum Phase {
     /// Phase: the request is incomplete. Nothing was sent to the client.
     Requested,
-    /// Phase: an upstream call is due, either the first or a retry after a refusal. The client has
-    /// received at most comments.
-    Due(Option<Box<Refusal>>),
+    /// Phase: an upstream call is due: the first, a retry after a refusal, or the repeat of a later
+    /// round.
+    Due(DueCall),
+    /// Phase: a later round failed, and is repeated at this time. The client has the answer of the
+    /// earlier rounds.
+    Paused(Millis),
     /// Phase: a step, a count or a list of models has open questions, or (`is_due`) a step's next
     /// question may be due, or the first upstream call after the last step. The client receives
     /// nothing of the answer meanwhile, except results of server tools between two rounds; during a
@@ -40,11 +44,14 @@ enum Phase {
 }
 
 /// Kind of upstream call that the host has to make next.
+#[derive(Debug)]
 pub(super) enum DueCall {
     /// First call of the upstream for the client's request.
     First,
     /// Retry without the part that the upstream refused.
     Again(Box<Refusal>),
+    /// Repeat of a later round.
+    Repeat,
     /// Call for a question of a step, such as an image to fetch.
     Ask,
 }
@@ -61,7 +68,7 @@ impl State {
     /// Marks the request as complete, so that its first call is due.
     pub(super) fn complete(&mut self) {
         if matches!(self.phase, Phase::Requested) {
-            self.phase = Phase::Due(None);
+            self.phase = Phase::Due(DueCall::First);
         }
     }
 
@@ -110,8 +117,29 @@ impl State {
 
     /// Makes another call due after the upstream refused the last call.
     pub(super) fn retry(&mut self, refusal: Refusal) {
-        self.phase = Phase::Due(Some(Box::new(refusal)));
+        self.phase = Phase::Due(DueCall::Again(Box::new(refusal)));
         self.cancel_calls(Cancel::ReadOut);
+    }
+
+    /// Changes the phase: a later round is repeated at the time `until`.
+    pub(super) fn pause(&mut self, until: Millis) {
+        self.phase = Phase::Paused(until);
+        self.cancel_calls(Cancel::Cut);
+    }
+
+    /// Returns the time at which a later round is repeated.
+    pub(super) fn paused_until(&self) -> Option<Millis> {
+        match self.phase {
+            Phase::Paused(until) => Some(until),
+            _ => None,
+        }
+    }
+
+    /// Makes the repeat of a later round due after the pause.
+    pub(super) fn end_pause(&mut self) {
+        if self.paused_until().is_some() {
+            self.phase = Phase::Due(DueCall::Repeat);
+        }
     }
 
     /// Changes the phase: the next question of a step may be due.
@@ -138,8 +166,7 @@ impl State {
             return std::mem::take(is_due).then_some(DueCall::Ask);
         }
         match std::mem::replace(&mut self.phase, Phase::Taken) {
-            Phase::Due(None) => Some(DueCall::First),
-            Phase::Due(Some(refusal)) => Some(DueCall::Again(refusal)),
+            Phase::Due(due) => Some(due),
             other => {
                 self.phase = other;
                 None

@@ -102,7 +102,10 @@ impl Watchdog {
         self.asked_at = now;
         self.byte_at = now;
         self.progress_at = now;
-        self.sent_at = now;
+        if self.sent_at == 0 {
+            // The client waits from the first call on.
+            self.sent_at = now;
+        }
         self.complete_at = None;
         self.cut_at = None;
     }
@@ -173,7 +176,13 @@ impl Watchdog {
     /// Returns true if nothing was sent to the client for `ping_interval_ms`.
     #[must_use]
     pub(crate) fn ping_is_due(&self, now: Millis) -> bool {
-        now >= self.sent_at.saturating_add(self.ping_interval_ms)
+        now >= self.ping_at()
+    }
+
+    /// Returns the time at which the next ping is due.
+    #[must_use]
+    pub(crate) fn ping_at(&self) -> Millis {
+        self.sent_at.saturating_add(self.ping_interval_ms)
     }
 
     /// Returns the action that is due at time `now`: a ping, the end of the answer, or a timeout
@@ -201,7 +210,7 @@ impl Watchdog {
         let mut next = self.give_up_at();
         next = next.min(self.end_at().unwrap_or(next));
         if pings {
-            next = next.min(self.sent_at.saturating_add(self.ping_interval_ms));
+            next = next.min(self.ping_at());
         }
         next
     }

@@ -325,6 +325,16 @@ pub fn request_id(upstream: &[Header]) -> Option<&str> {
     upstream.value("x-request-id").or_else(|| upstream.value("request-id"))
 }
 
+/// Returns the time after which an upstream may be called again, in milliseconds, if its headers
+/// name one.
+#[must_use]
+pub(crate) fn pause_ms(upstream: &[Header], now: Millis) -> Option<u64> {
+    let millis = upstream.value("retry-after-ms").and_then(|value| value.trim().parse().ok());
+    let seconds = upstream.value("retry-after").map(str::trim);
+    let seconds = || time::retry_after(seconds?, now)?.parse::<u64>().ok();
+    millis.or_else(|| Some(seconds()?.saturating_mul(1_000)))
+}
+
 /// Returns the upstream's headers that are passed to the client, renamed. `now` is needed to
 /// convert the waiting times of rate limits to points in time.
 #[must_use]

@@ -133,7 +133,8 @@ fn a_call_that_is_cut_off_is_not_run() {
 
 #[test]
 fn a_later_round_that_fails_is_an_error_and_never_a_silent_end() {
-    let turns = [search("alpha"), Turn::Fails(500, r#"{"error":{"message":"broken"}}"#)];
+    let broken = Turn::Fails(500, r#"{"error":{"message":"broken"}}"#);
+    let turns = [search("alpha"), broken.clone(), broken.clone(), broken];
     let session = Session::new(&turns, &[found(&[A])]);
     let whole = session.once(false);
     assert_eq!(whole.status, 500);

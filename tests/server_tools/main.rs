@@ -17,6 +17,7 @@ mod session;
 #[path = "../support/mod.rs"]
 mod support;
 mod tool_search;
+mod waits;
 
 use serde_json::{Value, json};
 

@@ -25,6 +25,10 @@ pub(crate) enum Turn {
     Says(Value, &'static str, (u64, u64)),
     /// A status and a body.
     Fails(u16, &'static str),
+    /// A status and a `retry-after` header.
+    AsksForPause(u16, &'static str),
+    /// A connection that breaks before an answer.
+    Breaks,
 }
 
 /// Answer of the scripted search service.
@@ -37,6 +41,8 @@ pub(crate) enum Search {
     Fails,
     /// An address to which the host does not connect.
     Forbidden,
+    /// No answer at all.
+    Hangs,
 }
 
 /// An answer with a text and calls of `web_search`, or of another tool, each with its input.
@@ -87,6 +93,8 @@ pub(crate) struct Outcome {
     /// URLs of the requests to the search service.
     pub(crate) searched: Vec<String>,
     pub(crate) report: Report,
+    /// Times of the requests to the upstream, in milliseconds since the first.
+    pub(crate) times: Vec<u64>,
 }
 
 impl Session {
@@ -162,7 +170,9 @@ impl Session {
             session: self,
             exchange,
             open: Vec::new(),
+            now: NOW,
             asked: Vec::new(),
+            times: Vec::new(),
             searched: Vec::new(),
             turns: 0,
             answers: 0,
@@ -190,7 +200,9 @@ struct Run<'s> {
     exchange: Exchange,
     /// Open searches, each with the place of its answer.
     open: Vec<(CallId, usize)>,
+    now: u64,
     asked: Vec<Value>,
+    times: Vec<u64>,
     searched: Vec<String>,
     turns: usize,
     answers: usize,
@@ -202,7 +214,7 @@ impl Run<'_> {
     fn finish(&mut self) {
         while !self.exchange.is_ended() {
             let mut upstream = None;
-            while let Some(call) = self.exchange.poll_call(NOW) {
+            while let Some(call) = self.exchange.poll_call(self.now) {
                 match &call.to {
                     To::Service(service) => {
                         self.searched.push(service.url.clone());
@@ -224,10 +236,13 @@ impl Run<'_> {
             self.take();
             if let Some(call) = upstream {
                 self.answer(&call);
-            } else if !self.open.is_empty() {
-                let at = if self.session.newest_first { self.open.len() - 1 } else { 0 };
-                let (id, at) = self.open.remove(at);
+            } else if let Some(place) = self.next_answer() {
+                let (id, at) = self.open.remove(place);
                 self.give(id, at);
+            } else if let Some(until) = self.exchange.poll_timeout() {
+                assert!(until > self.now, "the time stands still");
+                self.now = until;
+                self.exchange.handle_timeout(self.now);
             } else {
                 assert!(self.exchange.is_ended(), "nothing is open, and nothing is due");
             }
@@ -236,17 +251,35 @@ impl Run<'_> {
         self.take();
     }
 
+    /// Place of the open search to answer next.
+    fn next_answer(&self) -> Option<usize> {
+        let answers = |(_, at): &(CallId, usize)| {
+            !matches!(self.session.searches.get(*at), Some(Search::Hangs))
+        };
+        match self.session.newest_first {
+            true => self.open.iter().rposition(answers),
+            false => self.open.iter().position(answers),
+        }
+    }
+
     /// Answers the call of the upstream.
     fn answer(&mut self, call: &Call) {
         let sent: Value = serde_json::from_slice(&call.body).unwrap();
         crate::support::chat::check(&sent, crate::support::chat::Rules::default()).unwrap();
         let stream = sent["stream"] == true;
         self.asked.push(sent);
+        self.times.push(self.now - NOW);
         let turn =
             self.session.turns.get(self.turns).unwrap_or_else(|| panic!("one turn too many"));
         self.turns += 1;
         match turn {
             Turn::Fails(status, body) => self.send(call.id, *status, body.as_bytes()),
+            Turn::AsksForPause(status, pause) => {
+                let headers = [("retry-after".to_owned(), (*pause).to_owned())];
+                self.exchange.handle_call_head(call.id, *status, &headers, self.now);
+                self.exchange.handle_call_end(call.id, End::Complete, self.now);
+            }
+            Turn::Breaks => self.fail(call.id, creole::Unreachable::Closed),
             Turn::Says(message, reason, (prompt, completion)) => {
                 let usage = json!({"prompt_tokens": prompt, "completion_tokens": completion,
                     "total_tokens": prompt + completion});
@@ -267,31 +300,32 @@ impl Run<'_> {
             Search::Gives(status, body) => self.send(id, *status, body.as_bytes()),
             Search::Leads(location) => {
                 let headers = [("location".to_owned(), location.clone())];
-                self.exchange.handle_call_head(id, 302, &headers, NOW);
+                self.exchange.handle_call_head(id, 302, &headers, self.now);
                 if self.exchange.poll_cancel().is_none() {
-                    self.exchange.handle_call_end(id, End::Complete, NOW);
+                    self.exchange.handle_call_end(id, End::Complete, self.now);
                 }
             }
             Search::Fails => self.fail(id, creole::Unreachable::Refused),
             Search::Forbidden => self.fail(id, creole::Unreachable::NotAllowed),
+            Search::Hangs => panic!("a search that hangs is never answered"),
         }
     }
 
     fn fail(&mut self, id: CallId, why: creole::Unreachable) {
-        self.exchange.handle_call_failure(id, creole::Failure::Unreachable(why), NOW);
+        self.exchange.handle_call_failure(id, creole::Failure::Unreachable(why), self.now);
     }
 
     fn send(&mut self, id: CallId, status: u16, body: &[u8]) {
-        self.exchange.handle_call_head(id, status, &[], NOW);
+        self.exchange.handle_call_head(id, status, &[], self.now);
         if self.session.forgets {
             self.exchange.forget_request_body();
         }
         let size = if self.session.piece == 0 { body.len().max(1) } else { self.session.piece };
         for piece in body.chunks(size) {
-            self.exchange.handle_call_body(id, piece, NOW);
+            self.exchange.handle_call_body(id, piece, self.now);
             self.take();
         }
-        self.exchange.handle_call_end(id, End::Complete, NOW);
+        self.exchange.handle_call_end(id, End::Complete, self.now);
     }
 
     fn take(&mut self) {
@@ -320,6 +354,7 @@ impl Run<'_> {
             asked: self.asked,
             searched: self.searched,
             report: self.exchange.report(),
+            times: self.times,
         }
     }
 }
