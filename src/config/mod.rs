@@ -14,6 +14,7 @@ mod mcp;
 mod misplaced;
 mod models;
 mod named_model;
+mod network;
 mod read_documents;
 mod route;
 mod safeguards;
@@ -38,6 +39,7 @@ pub use mcp::{
     McpUnavailable,
 };
 pub use models::ModelMap;
+pub use network::{IpNetwork, is_public};
 pub use read_documents::ReadDocuments;
 pub use safeguards::Safeguards;
 pub(crate) use server_tools::QUERY;
@@ -47,7 +49,7 @@ pub use server_tools::{
 };
 pub use session::{SessionHeaders, SessionId};
 pub use vision::Vision;
-pub use web_fetch::{DomainName, IpNetwork, PriorContext, WebFetch};
+pub use web_fetch::{DomainName, PriorContext, WebFetch};
 
 pub use crate::observe::log::Log;
 

@@ -1,7 +1,4 @@
-//! Server tool `web_fetch`: pages that Creole fetches for models, and networks that fetches may
-//! reach although they are not public.
-
-use std::net::IpAddr;
+//! Server tool `web_fetch`: pages that Creole fetches for models.
 
 use super::document::ConfigError;
 use super::{BYTES, MILLISECONDS};
@@ -72,61 +69,6 @@ impl Setting for DomainName {
     }
 }
 
-/// Network of IP addresses (`10.20.0.0/16`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct IpNetwork {
-    address: IpAddr,
-    /// Number of leading bits that all addresses of the network have in common.
-    prefix: u32,
-}
-
-impl IpNetwork {
-    fn parse(text: &str) -> Option<Self> {
-        let (address, prefix) =
-            text.split_once('/').map_or((text, None), |(address, prefix)| (address, Some(prefix)));
-        let address: IpAddr = address.parse().ok()?;
-        if address != address.to_canonical() {
-            return None;
-        }
-        let bits = if address.is_ipv4() { 32 } else { 128 };
-        let is_number = |text: &&str| text.bytes().all(|byte| byte.is_ascii_digit());
-        let prefix = match prefix {
-            Some(prefix) => Some(prefix).filter(is_number)?.parse().ok()?,
-            None => bits,
-        };
-        (prefix <= bits).then_some(Self { address, prefix })
-    }
-
-    /// Returns true if the network has an address.
-    #[must_use]
-    pub fn has(&self, address: IpAddr) -> bool {
-        let differing = match (self.address, address.to_canonical()) {
-            (IpAddr::V4(network), IpAddr::V4(address)) => {
-                (network.to_bits() ^ address.to_bits()).leading_zeros()
-            }
-            (IpAddr::V6(network), IpAddr::V6(address)) => {
-                (network.to_bits() ^ address.to_bits()).leading_zeros()
-            }
-            _ => return false,
-        };
-        differing >= self.prefix
-    }
-}
-
-impl Setting for IpNetwork {
-    const TYPE: ValueType = ValueType::Text;
-
-    fn read(reader: &mut Reader<'_>) -> Result<Self, Error> {
-        let text = reader.string()?.decode();
-        let reason = "expected a network of IP addresses such as 10.20.0.0/16";
-        Self::parse(&text).ok_or_else(|| Error::value(reason))
-    }
-
-    fn write(&self, json: &mut Writer<'_>) {
-        json.text(&format!("{}/{}", self.address, self.prefix));
-    }
-}
-
 impl WebFetch {
     /// # Errors
     /// A value cannot be used.
@@ -194,7 +136,6 @@ mod tests {
         for address in ["10.21.0.0", "10.19.255.255", "fe80::1", "127.0.0.2", "::1"] {
             assert!(!has(address), "{address}");
         }
-        assert!(IpNetwork::parse("0.0.0.0/0").unwrap().has("9.9.9.9".parse().unwrap()));
     }
 
     #[test]

@@ -6,20 +6,19 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
+use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use std::vec;
 
-use creole::config::IpNetwork;
+use creole::config::{IpNetwork, is_public};
 use hyper_util::client::legacy::connect::dns::Name;
 use tokio::sync::watch;
 use tower_service::Service;
 
 use crate::thread_pool::ThreadPool;
-use crate::upstream::public_address::is_public;
 
 /// Number of threads that look up names of upstreams. All of them hang only if no name server
 /// answers.
@@ -128,10 +127,7 @@ async fn found(
     let found = found.map_err(io::Error::other)?.clone();
     let mut found = found.unwrap_or_else(|| Ok(Vec::new())).map_err(io::Error::other)?;
     if let Some(private) = private {
-        let is_allowed = |address: IpAddr| {
-            is_public(address) || private.iter().any(|network| network.has(address))
-        };
-        found.retain(|address| is_allowed(address.ip()));
+        found.retain(|address| is_public(address.ip(), &private));
         if found.is_empty() {
             let reason = "the name has no public address";
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));

@@ -10,7 +10,6 @@
 //! | `decompress` | bodies that come compressed |
 //! | `paced_body` | a client's body on its way to an upstream |
 //! | `fetch`, `fetch_limits` | requests for what clients name on the web |
-//! | `public_address` | test for public addresses |
 
 pub(crate) mod call;
 pub(crate) mod client;
@@ -20,5 +19,4 @@ mod dns;
 mod fetch;
 pub(crate) mod fetch_limits;
 pub(crate) mod paced_body;
-mod public_address;
 mod tls_roots;
