@@ -6,7 +6,7 @@ use std::fmt;
 use super::address::check_url;
 use super::credentials::ServiceKey;
 use super::document::ConfigError;
-use super::mcp::McpConnector;
+use super::mcp::{McpConnector, McpFromRequests};
 use super::{BYTES, Config, IpNetwork, MILLISECONDS, WebFetch};
 use crate::json::{Error, Reader, Writer};
 use crate::setting::{Bounds, Named, Setting, UnreadMembers, ValueType, keys, word_enum};
@@ -278,6 +278,25 @@ impl SearchRequest {
 }
 
 impl Config {
+    /// Checks that no server tool can call a server that a client names, for hosts that cannot keep
+    /// such calls out of private networks.
+    ///
+    /// # Errors
+    /// The configuration allows such calls, which the host would never make.
+    pub fn check_no_public_calls(&self) -> Result<(), String> {
+        let tools = &self.settings.server_tools;
+        let key = if tools.fetches() {
+            "server_tools.web_fetch"
+        } else if tools.mcp.from_requests != McpFromRequests::Configured {
+            "server_tools.mcp.from_requests"
+        } else {
+            return Ok(());
+        };
+        let reason = "this host cannot check the addresses of servers; run creole serve or the \
+                      Worker";
+        Err(ConfigError::new(key, reason).to_string())
+    }
+
     /// Checks that no service is configured, for hosts that cannot call services.
     ///
     /// # Errors

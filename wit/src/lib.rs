@@ -12,6 +12,9 @@ wit_bindgen::generate!({ world: "translator", path: "creole.wit" });
 
 use exports::creole::translate::exchanges as wit;
 
+/// Maximum number of calls of one exchange that are open at the same time.
+const CALLS_AT_ONCE: u8 = 4;
+
 struct Component;
 
 struct Config {
@@ -33,8 +36,18 @@ impl wit::GuestConfig for Config {
         };
         let config = creole::Config::from_json(&json, secret).map_err(|error| error.to_string())?;
         config.check_client_keys()?;
-        config.check_no_services()?;
         Ok(wit::Config::new(Self { config: Arc::new(config), refusals: Arc::default() }))
+    }
+
+    fn check(&self, can: wit::HostCan) -> Result<(), String> {
+        let can = host_can(can);
+        if !can.call_services || !can.ask_again {
+            self.config.check_no_services()
+        } else if !can.fetch {
+            self.config.check_no_public_calls()
+        } else {
+            Ok(())
+        }
     }
 
     fn request_bytes_max(&self) -> u64 {
@@ -42,17 +55,25 @@ impl wit::GuestConfig for Config {
     }
 }
 
+fn host_can(can: wit::HostCan) -> creole::HostCan {
+    let pings = can.contains(wit::HostCan::PING);
+    let several = can.contains(wit::HostCan::SEVERAL_CALLS);
+    creole::HostCan {
+        ping: if pings { creole::Pings::Sent } else { creole::Pings::No },
+        ask_again: can.contains(wit::HostCan::ASK_AGAIN),
+        list_models: can.contains(wit::HostCan::LIST_MODELS),
+        call_services: can.contains(wit::HostCan::CALL_SERVICES),
+        fetch: can.contains(wit::HostCan::FETCH),
+        calls_at_once: if several { CALLS_AT_ONCE } else { 1 },
+        ..creole::HostCan::default()
+    }
+}
+
 impl wit::GuestExchange for Exchange {
     fn new(config: wit::ConfigBorrow<'_>, seed: (u64, u64), can: wit::HostCan) -> Self {
         let Config { config, refusals } = config.get::<Config>();
         let seed = (u128::from(seed.0) << 64) | u128::from(seed.1);
-        let pings = can.contains(wit::HostCan::PING);
-        let can = creole::HostCan {
-            ping: if pings { creole::Pings::Sent } else { creole::Pings::No },
-            ask_again: can.contains(wit::HostCan::ASK_AGAIN),
-            list_models: can.contains(wit::HostCan::LIST_MODELS),
-            ..creole::HostCan::default()
-        };
+        let can = host_can(can);
         let mut exchange = creole::Exchange::new(Arc::clone(config), seed, can);
         exchange.remember(Arc::clone(refusals));
         Self(RefCell::new(exchange))
@@ -125,14 +146,25 @@ impl wit::GuestExchange for Exchange {
     fn poll_call(&self, now: wit::Millis) -> Option<wit::Call> {
         let mut exchange = self.0.borrow_mut();
         let call = exchange.poll_call(now)?;
-        let name = call.upstream().unwrap_or_default().to_owned();
-        let upstream = exchange.config().upstreams.get(&name);
+        let method = call.method().to_owned();
+        let (upstream, url, public_only) = match call.to {
+            creole::To::Upstream(name) => {
+                let url = exchange.config().upstreams.get(&name);
+                let url = url.map(|upstream| upstream.url.clone()).unwrap_or_default();
+                (name, url, false)
+            }
+            creole::To::Service(service) => (String::new(), service.url, service.is_public),
+            creole::To::Web(fetch) => (String::new(), fetch.url, !fetch.may_be_private),
+            // Embedders read no documents, so the exchange asks for none.
+            creole::To::Document { .. } => return None,
+        };
         Some(wit::Call {
             id: call.id.0,
-            method: call.method().to_owned(),
-            url: upstream.map(|upstream| upstream.url.clone()).unwrap_or_default(),
-            upstream: name,
+            method,
+            upstream,
+            url,
             path: call.path,
+            public_only,
             headers: call.headers,
             body: call.body,
         })

@@ -112,16 +112,62 @@ fn the_report_says_what_the_upstream_said_of_our_key() {
 }
 
 #[test]
-fn a_configuration_with_a_service_is_refused() {
-    const SEARCH: &str =
-        r#"{"server_tools": {"web_search": {"kind": "searxng", "url": "http://search"}}}"#;
+fn an_embedder_that_can_call_services_runs_searches_between_two_rounds() {
+    const SEARCH: &str = r#"{"upstreams": {"a": {"url": "http://a", "key": "none"}},
+        "server_tools": {"web_search": {"kind": "searxng", "url": "http://search"}}}"#;
+    const ASKS: &str = r#"{"model": "m", "max_tokens": 500,
+        "tools": [{"type": "web_search_20250305", "name": "web_search"}],
+        "messages": [{"role": "user", "content": "Q"}]}"#;
+    const CALLS: &str = r#"{"choices": [{"finish_reason": "tool_calls", "message": {"content": "",
+        "tool_calls": [{"id": "1", "type": "function",
+            "function": {"name": "web_search", "arguments": "{\"query\":\"one\"}"}},
+            {"id": "2", "type": "function",
+            "function": {"name": "web_search", "arguments": "{\"query\":\"two\"}"}}]}}]}"#;
+    const SAYS: &str =
+        r#"{"choices": [{"finish_reason": "stop", "message": {"content": "Done"}}]}"#;
     let component = component();
     let mut store = Store::new(component.engine(), ());
     let linker = Linker::new(component.engine());
     let creole = Translator::instantiate(&mut store, &component, &linker).unwrap();
-    let parsed = creole.creole_translate_exchanges().config().call_parse(&mut store, SEARCH, &[]);
-    let reason = parsed.unwrap().unwrap_err();
-    assert!(reason.contains("server_tools: this host cannot call services"), "{reason}");
+    let exchanges = creole.creole_translate_exchanges();
+    let (configs, calls) = (exchanges.config(), exchanges.exchange());
+    let config = configs.call_parse(&mut store, SEARCH, &[]).unwrap().unwrap();
+    let refused = configs.call_check(&mut store, config, HostCan::PING).unwrap().unwrap_err();
+    assert!(refused.contains("server_tools: this host cannot call services"), "{refused}");
+    let can = HostCan::ASK_AGAIN | HostCan::CALL_SERVICES | HostCan::SEVERAL_CALLS;
+    assert_eq!(configs.call_check(&mut store, config, can).unwrap(), Ok(()));
+
+    let it = calls.call_constructor(&mut store, config, (17, 4), can).unwrap();
+    calls.call_handle_request_head(&mut store, it, "POST", "/v1/messages", &[]).unwrap();
+    calls.call_handle_request_body(&mut store, it, ASKS.as_bytes(), 1).unwrap();
+    let answer = |store: &mut Store<()>, id: u32, body: &str| {
+        calls.call_handle_call_head(&mut *store, it, id, 200, &[], 2).unwrap();
+        calls.call_handle_call_body(&mut *store, it, id, body.as_bytes(), 2).unwrap();
+        calls.call_handle_call_end(&mut *store, it, id, End::Complete, 2).unwrap();
+    };
+    let first = calls.call_poll_call(&mut store, it, 1).unwrap().unwrap();
+    assert_eq!((first.upstream.as_str(), first.public_only), ("a", false));
+    answer(&mut store, first.id, CALLS);
+    let mut searches = Vec::new();
+    while let Some(search) = calls.call_poll_call(&mut store, it, 2).unwrap() {
+        assert_eq!((search.method.as_str(), search.upstream.as_str()), ("GET", ""));
+        assert!(search.url.starts_with("http://search/search?q="), "{}", search.url);
+        assert!(search.path.is_empty() && !search.public_only);
+        searches.push(search);
+    }
+    assert_eq!(searches.len(), 2);
+    for (search, word) in searches.iter().zip(["one", "two"]).rev() {
+        let found = format!(
+            r#"{{"results": [{{"url": "http://{word}", "title": "{word}", "content": "c"}}]}}"#
+        );
+        answer(&mut store, search.id, &found);
+    }
+    let second = calls.call_poll_call(&mut store, it, 3).unwrap().unwrap();
+    answer(&mut store, second.id, SAYS);
+    assert!(calls.call_is_ended(&mut store, it).unwrap());
+    let out = String::from_utf8(calls.call_poll_output(&mut store, it).unwrap().body).unwrap();
+    let (one, two) = (out.find("http://one").unwrap(), out.find("http://two").unwrap());
+    assert!(one < two && out.contains("\"text\":\"Done\""), "{out}");
 }
 
 #[test]

@@ -7,12 +7,13 @@
 //! upstream is not read.
 //!
 //! ```text
-//! incoming-handler ─▶ service ─┬▶ upstream ─▶ outgoing-handler
-//!                              ├▶ answer   ─▶ response-outparam
-//!                              └▶ pass     (what is not ours)
+//! incoming-handler ─▶ service ─┬▶ calls  ─▶ upstream ─▶ outgoing-handler
+//!                              ├▶ answer ─▶ response-outparam
+//!                              └▶ pass   (what is not ours)
 //! ```
 
 mod answer;
+mod calls;
 mod clock;
 mod headers;
 mod live;

@@ -5,7 +5,7 @@ use std::mem;
 use creole::observe::log::LoggedRequest;
 use creole::{CallId, Exchange, Failure, Pace};
 use wasip2::http::types::ResponseOutparam;
-use wasip2::io::poll::{self, Pollable};
+use wasip2::io::poll;
 use wasip2::io::streams::InputStream;
 
 use crate::answer::{self, Answer};
@@ -30,15 +30,6 @@ enum Client {
     Gone,
 }
 
-/// Reason why a wait ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Woken {
-    /// Reason: the pollable that was waited for is ready.
-    Ready,
-    /// Reason: the time has come to call [`Exchange::handle_timeout`].
-    Timeout,
-}
-
 impl Live {
     pub(crate) fn new(
         exchange: Exchange,
@@ -54,16 +45,9 @@ impl Live {
         self.exchange.is_ended() || matches!(self.client, Client::Gone)
     }
 
-    /// Waits until `what` is ready, or the exchange's next timeout has come.
-    pub(crate) fn wait(&self, what: &Pollable) -> Woken {
-        let Some(at) = self.exchange.poll_timeout() else {
-            what.block();
-            return Woken::Ready;
-        };
-        let timer = self.clock.timer(at);
-        // The awaited pollable goes first: after a long wait for a slow client the upstream's bytes
-        // are there, and the timer would call the upstream stalled.
-        if poll::poll(&[what, &timer]).contains(&0) { Woken::Ready } else { Woken::Timeout }
+    /// Returns true if nothing is due, and no timeout runs.
+    pub(crate) fn is_idle(&self) -> bool {
+        !self.exchange.is_call_due() && self.exchange.poll_timeout().is_none()
     }
 
     /// Waits for more of the client's body. Returns true if the client pauses for too long.

@@ -9,7 +9,7 @@ use crate::answer::Answer;
 use crate::headers;
 use crate::live::Live;
 use crate::streams;
-use crate::upstream::{self, Asked, Body, Piece};
+use crate::upstream::{self, PassedBody, Piece};
 
 /// State of the unread part of the client's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,19 +45,15 @@ pub(crate) fn pass(
             Piece::End(_) => break None,
         }
     };
-    let sent = match &first {
-        Some(piece) => Body::Stream(piece, stream),
-        None => Body::None,
-    };
-    match upstream::ask(live, &target, method, &path, &list, &sent) {
-        Asked::Answered(response) => {
+    let body = first.as_ref().map(|first| PassedBody { first, rest: stream });
+    match upstream::pass(live, &target, &path, method, &list, body.as_ref()) {
+        Ok(response) => {
             live.request.passed = Some((response.status(), target.name));
             if let Some(out) = live.take_out() {
                 give(&response, out);
             }
         }
-        Asked::Failed(failure) => live.fail(failure),
-        Asked::GivenUp => {}
+        Err(failure) => live.fail(failure),
     }
     Rest::Nothing
 }

@@ -6,21 +6,22 @@ use std::sync::Arc;
 use creole::callers::Callers;
 use creole::json::Writer;
 use creole::observe::log::LoggedRequest;
-use creole::{
-    Call, CallId, Config, Exchange, Failure, Header, HostCan, Pace, Pings, Reply, RequestHead,
-    Unreachable,
-};
-use wasip2::http::types::{IncomingRequest, IncomingResponse, Method, ResponseOutparam};
+use creole::{Config, Exchange, Failure, Header, HostCan, Pace, Pings, Reply, RequestHead};
+use wasip2::http::types::{IncomingRequest, Method, ResponseOutparam};
 use wasip2::io::poll;
 use wasip2::io::streams::InputStream;
 use wasip2::random::random;
 
 use crate::answer;
+use crate::calls;
 use crate::clock::Clock;
 use crate::headers;
-use crate::live::{Live, Woken};
+use crate::live::Live;
 use crate::pass::{self, Rest};
-use crate::upstream::{self, Asked, Body, Piece};
+use crate::upstream::{self, Piece};
+
+/// Maximum number of calls of one exchange that are open at the same time.
+const CALLS_AT_ONCE: u8 = 4;
 
 /// Time for which the body of a refused request is still read, in milliseconds.
 const DISCARD_MS: u64 = 2000;
@@ -29,15 +30,21 @@ pub(crate) fn handle(request: &IncomingRequest, out: ResponseOutparam) {
     let clock = Clock::start();
     let seed = (u128::from(random::get_random_u64()) << 64) | u128::from(random::get_random_u64());
     let read = Config::from_variables(|name| std::env::var(name).ok());
-    let checked = read.and_then(|config| config.check_no_services().map(|()| config));
+    let checked = read.and_then(|config| config.check_no_public_calls().map(|()| config));
     let config = match checked {
         Ok(config) => Arc::new(config),
         Err(reason) => return misconfigured(&reason, seed, out),
     };
     let method = method_text(&request.method());
     let path = request.path_with_query().unwrap_or_else(|| "/".to_owned());
-    let can =
-        HostCan { ping: Pings::Sent, ask_again: true, list_models: true, ..HostCan::default() };
+    let can = HostCan {
+        ping: Pings::Sent,
+        ask_again: true,
+        list_models: true,
+        call_services: true,
+        calls_at_once: CALLS_AT_ONCE,
+        ..HostCan::default()
+    };
     let exchange = Exchange::new(config, seed, can);
     let began = clock.now();
     let known = LoggedRequest { method, path, began, ..LoggedRequest::default() };
@@ -90,8 +97,7 @@ fn misconfigured(reason: &str, seed: u128, out: ResponseOutparam) {
     answer::whole(out, &reply.head, &reply.body);
 }
 
-/// Calls upstreams until the exchange needs no more calls. The first call goes to the model. Later
-/// calls retry without a refused feature, or ask a judge about the answer's tool calls.
+/// Collects the request's body, and makes the calls of the exchange.
 fn translate(live: &mut Live, body: &InputStream) -> Rest {
     let collected = match collect(live, body) {
         Ok(collected) => collected,
@@ -104,38 +110,8 @@ fn translate(live: &mut Live, body: &InputStream) -> Rest {
     if live.exchange.held_bytes() > live.exchange.config().settings.buffered_bytes_max {
         live.exchange.forget_request_body();
     }
-    while !live.is_over()
-        && let Some(call) = live.exchange.poll_call(live.clock.now())
-    {
-        send(live, call);
-    }
-    // The end of the answer is sent here if no further call, such as the judge's, has sent the end.
-    live.give();
+    calls::run(live);
     Rest::Nothing
-}
-
-/// Sends a call, and translates the response.
-fn send(live: &mut Live, call: Call) {
-    let target = call.upstream().and_then(|name| live.exchange.config().upstreams.get(name));
-    let Some(target) = target.cloned() else {
-        return live.fail_call(call.id, Failure::NoRoute);
-    };
-    let mut list = call.headers;
-    let (method, body) = match call.body.as_slice() {
-        [] => (Method::Get, Body::None),
-        body => {
-            // Some model servers read no chunked requests.
-            list.push(("content-length".to_owned(), body.len().to_string()));
-            (Method::Post, Body::Bytes(body))
-        }
-    };
-    let asked = upstream::ask(live, &target, &method, &call.path, &list, &body);
-    drop(call.body);
-    match asked {
-        Asked::Answered(response) => respond(live, call.id, &response),
-        Asked::Failed(failure) => live.fail_call(call.id, failure),
-        Asked::GivenUp => {}
-    }
 }
 
 fn collect(live: &Live, stream: &InputStream) -> Result<Vec<u8>, Failure> {
@@ -183,37 +159,6 @@ fn discard(live: &Live, stream: &InputStream) {
                 }
             }
             Piece::End(_) => return,
-        }
-    }
-}
-
-/// Translates an upstream's response as it arrives, until the response is over or another call is
-/// due.
-fn respond(live: &mut Live, call: CallId, response: &IncomingResponse) {
-    let list = headers::list(&response.headers());
-    live.exchange.handle_call_head(call, response.status(), &list, live.clock.now());
-    let body = response.consume();
-    let stream = body.as_ref().ok().and_then(|body| body.stream().ok());
-    let Some(stream) = stream else {
-        return live.fail_call(call, Failure::Unreachable(Unreachable::NoBody));
-    };
-    while !live.is_over() && !live.exchange.is_call_due() {
-        next(live, call, &stream);
-        live.give();
-    }
-}
-
-/// Handles the next event: a chunk from the upstream, the end of the upstream's body, or a timeout.
-fn next(live: &mut Live, call: CallId, stream: &InputStream) {
-    loop {
-        let now = live.clock.now();
-        match upstream::read(stream) {
-            Piece::Bytes(piece) => return live.exchange.handle_call_body(call, &piece, now),
-            Piece::End(end) => return live.exchange.handle_call_end(call, end, now),
-            Piece::NotYet => {}
-        }
-        if live.wait(&stream.subscribe()) == Woken::Timeout {
-            return live.handle_timeout();
         }
     }
 }

@@ -9,7 +9,7 @@ use wasip2::http::types::{
 };
 use wasip2::io::streams::{InputStream, OutputStream, StreamError};
 
-use crate::live::{Live, Woken};
+use crate::live::Live;
 use crate::streams::PIECE_BYTES_MAX;
 use crate::{headers, streams};
 
@@ -23,63 +23,78 @@ const LONGER_MS: u64 = 60_000;
 
 const NANOS: u64 = 1_000_000;
 
-/// Result of a request to an upstream.
-#[derive(Debug)]
-pub(crate) enum Asked {
-    Answered(IncomingResponse),
-    /// Failure without a response: the client gets this error.
-    Failed(Failure),
-    /// Request given up: the exchange has an answer or goes on without one, or the client is gone.
-    GivenUp,
+/// Body of a request that is passed through: the bytes already read, and the stream with the rest.
+pub(crate) struct PassedBody<'a> {
+    pub(crate) first: &'a [u8],
+    pub(crate) rest: &'a InputStream,
 }
 
-/// Body of an outgoing request.
-pub(crate) enum Body<'a> {
-    None,
-    Bytes(&'a [u8]),
-    /// Body passed through: the bytes already read, and the stream with the rest.
-    Stream(&'a [u8], &'a InputStream),
-}
+/// Result of a wait for a response, as the host gives it.
+pub(crate) type Got = Result<Result<IncomingResponse, ErrorCode>, ()>;
 
-/// Sends a request and waits for the head of the response.
-pub(crate) fn ask(
-    live: &mut Live,
-    upstream: &Upstream,
+/// Opens a request: sends its head, and returns the response that will come, and the body to write
+/// if the request has one. `to`: scheme and authority, and the path with the query.
+pub(crate) fn open(
+    live: &Live,
+    to: (&str, &str),
     method: &Method,
-    path: &str,
     list: &[Header],
-    body: &Body<'_>,
-) -> Asked {
-    let Ok(address) = Address::parse(&upstream.url) else { return Asked::Failed(Failure::NoRoute) };
+    has_body: bool,
+) -> Result<(FutureIncomingResponse, Option<OutgoingBody>), Failure> {
+    let address = Address::parse(to.0).map_err(|_| Failure::NoRoute)?;
     let request = OutgoingRequest::new(headers::fields(list));
     let scheme = if address.tls { Scheme::Https } else { Scheme::Http };
     let addressed = request.set_method(method).is_ok()
         && request.set_scheme(Some(&scheme)).is_ok()
         && request.set_authority(Some(address.authority)).is_ok()
-        && request.set_path_with_query(Some(path)).is_ok();
+        && request.set_path_with_query(Some(to.1)).is_ok();
     if !addressed {
-        return Asked::Failed(Failure::NoRoute);
+        return Err(Failure::NoRoute);
     }
-    let sent = if matches!(body, Body::None) { Err(()) } else { request.body() };
-    let answer = match outgoing_handler::handle(request, Some(options(live))) {
-        Ok(answer) => answer,
-        Err(error) => return Asked::Failed(failure(&error)),
-    };
-    if let Ok(sent) = sent {
+    let body = if has_body { request.body().ok() } else { None };
+    let answer = outgoing_handler::handle(request, Some(options(live)));
+    Ok((answer.map_err(|error| failure(&error))?, body))
+}
+
+/// Passes a request to an upstream, and waits for the head of the response.
+pub(crate) fn pass(
+    live: &Live,
+    upstream: &Upstream,
+    path: &str,
+    method: &Method,
+    list: &[Header],
+    body: Option<&PassedBody<'_>>,
+) -> Result<IncomingResponse, Failure> {
+    let to = (upstream.url.as_str(), path);
+    let (answer, sent) = open(live, to, method, list, body.is_some())?;
+    if let (Some(sent), Some(body)) = (sent, body) {
         let written = match sent.write() {
             Ok(stream) => send(live, &stream, body),
             Err(()) => Err(Unsent::Broken),
         };
         match written {
             Ok(()) => drop(OutgoingBody::finish(sent, None)),
-            Err(Unsent::GivenUp) => return Asked::GivenUp,
-            Err(Unsent::Incomplete) => return Asked::Failed(Failure::RequestIncomplete),
-            Err(Unsent::TooSlow) => return Asked::Failed(Failure::RequestTooSlow),
+            Err(Unsent::Incomplete) => return Err(Failure::RequestIncomplete),
+            Err(Unsent::TooSlow) => return Err(Failure::RequestTooSlow),
             // An upstream may refuse a body that it has not read, and its answer says why.
             Err(Unsent::Broken) => drop(sent),
         }
     }
-    head(live, &answer)
+    loop {
+        if let Some(got) = answer.get() {
+            return response(got);
+        }
+        answer.subscribe().block();
+    }
+}
+
+/// Returns the response to a request, or the reason for its lack.
+pub(crate) fn response(got: Got) -> Result<IncomingResponse, Failure> {
+    match got {
+        Ok(Ok(response)) => Ok(response),
+        Ok(Err(error)) => Err(failure(&error)),
+        Err(()) => Err(Failure::Timeout),
+    }
 }
 
 fn options(live: &Live) -> RequestOptions {
@@ -107,58 +122,23 @@ enum Unsent {
     TooSlow,
     /// Reason: the upstream accepts no more of the body.
     Broken,
-    /// Reason: the exchange gave up the request.
-    GivenUp,
 }
 
-/// Writes a request body to the upstream.
-fn send(live: &mut Live, stream: &OutputStream, body: &Body<'_>) -> Result<(), Unsent> {
-    let (mut bytes, rest) = match body {
-        Body::None => (&[][..], None),
-        Body::Bytes(bytes) => (*bytes, None),
-        Body::Stream(first, rest) => (*first, Some(*rest)),
-    };
-    while !bytes.is_empty() {
-        let later = streams::write_some(stream, bytes).map_err(|_| Unsent::Broken)?;
-        if later.len() == bytes.len() && live.wait(&stream.subscribe()) == Woken::Timeout {
-            live.handle_timeout();
-            if live.is_over() || live.exchange.is_call_due() {
-                return Err(Unsent::GivenUp);
-            }
-        }
-        bytes = later;
-    }
-    while let Some(rest) = rest {
-        match read(rest) {
+/// Writes the body of a request to the upstream, as the client sends it.
+fn send(live: &Live, stream: &OutputStream, body: &PassedBody<'_>) -> Result<(), Unsent> {
+    streams::write_all(stream, body.first).map_err(|_| Unsent::Broken)?;
+    loop {
+        match read(body.rest) {
             Piece::Bytes(piece) => {
                 streams::write_all(stream, &piece).map_err(|_| Unsent::Broken)?;
             }
-            Piece::NotYet if live.client_pauses(rest) => return Err(Unsent::TooSlow),
+            Piece::NotYet if live.client_pauses(body.rest) => return Err(Unsent::TooSlow),
             Piece::NotYet => {}
             Piece::End(creole::End::Complete) => break,
             Piece::End(creole::End::Aborted) => return Err(Unsent::Incomplete),
         }
     }
     stream.flush().map_err(|_| Unsent::Broken)
-}
-
-/// Waits for the head of the upstream's response.
-fn head(live: &mut Live, answer: &FutureIncomingResponse) -> Asked {
-    let ready = answer.subscribe();
-    loop {
-        match answer.get() {
-            Some(Ok(Ok(response))) => return Asked::Answered(response),
-            Some(Ok(Err(error))) => return Asked::Failed(failure(&error)),
-            Some(Err(())) => return Asked::Failed(Failure::Timeout),
-            None => {}
-        }
-        if live.wait(&ready) == Woken::Timeout {
-            live.handle_timeout();
-            if live.is_over() || live.exchange.is_call_due() {
-                return Asked::GivenUp;
-            }
-        }
-    }
 }
 
 /// Result of reading a body that is still arriving.

@@ -114,14 +114,105 @@ fn a_component_with_keys_of_clients_serves_nobody_else() {
     assert!(demo.requests().is_empty(), "{:?}", demo.requests());
 }
 
+/// Starts the component with a search service at the demo's address.
+fn searching(demo: &Demo) -> Server {
+    let url = demo.url();
+    let config = format!(
+        r#"{{"server_tools": {{"web_search": {{"kind": "searxng", "url": "{url}", "timeout_ms": 2000}}}}}}"#
+    );
+    Server::start(&[("UPSTREAM_URL", &format!("{url}/v1")), ("CREOLE_CONFIG", &config)])
+}
+
+/// A turn in which the model calls `web_search` with each of these queries.
+fn calls(queries: &[&str]) -> Answer {
+    let call = |query: &&str| {
+        format!(
+            r#"{{"id":"{query}","type":"function","function":{{"name":"web_search",
+                "arguments":"{{\"query\":\"{query}\"}}"}}}}"#
+        )
+    };
+    let calls: Vec<String> = queries.iter().map(call).collect();
+    Answer::json(
+        200,
+        &format!(
+            r#"{{"choices":[{{"index":0,"finish_reason":"tool_calls",
+                "message":{{"role":"assistant","content":"","tool_calls":[{}]}}}}]}}"#,
+            calls.join(",")
+        ),
+    )
+}
+
+/// An answer of the search service with one page, after a delay.
+fn page(delay_ms: u64) -> Answer {
+    let found = r#"{"results":[{"url":"https://a.example/","title":"A","content":"Text of A"}]}"#;
+    Answer { path: "/search".to_owned(), delay_ms, ..Answer::json(200, found) }
+}
+
+fn says(text: &str) -> Answer {
+    Answer::json(
+        200,
+        &format!(
+            r#"{{"choices":[{{"index":0,"finish_reason":"stop",
+                "message":{{"role":"assistant","content":"{text}"}}}}]}}"#
+        ),
+    )
+}
+
+fn with_search(stream: bool) -> String {
+    messages(stream, "Q").replace(
+        "\"messages\"",
+        "\"tools\":[{\"type\":\"web_search_20250305\",\"name\":\"web_search\"}],\"messages\"",
+    )
+}
+
 #[test]
-fn a_configuration_with_a_service_is_refused() {
-    let search = r#"{"server_tools": {"web_search": {"kind": "searxng", "url": "http://search"}}}"#;
-    let server = Server::start(&[("UPSTREAM_URL", "http://model/v1"), ("CREOLE_CONFIG", search)]);
-    let got = ask(&server, false, "Hi");
-    assert_eq!(got.status, 500, "{got:?}");
-    assert!(!got.body.contains("server_tools"), "{got:?}");
-    server.log_with("server_tools: this host cannot call services");
+fn searches_are_run_at_once_between_two_rounds() {
+    let demo = demo();
+    let server = searching(&demo);
+    for stream in [false, true] {
+        demo.script([calls(&["one", "two", "three"]), says("Done")]);
+        demo.script([page(500), page(500), page(500)]);
+        let since = Instant::now();
+        let got = send(&server, "POST", "/v1/messages", &with_search(stream));
+        assert_eq!(got.status, 200, "{got:?}");
+        assert!(got.complete && got.body.contains("Done"), "{got:?}");
+        assert_eq!(got.body.matches("\"web_search_tool_result\"").count(), 3, "{got:?}");
+        assert!(since.elapsed() < Duration::from_millis(1400), "{:?}", since.elapsed());
+    }
+    let asked = demo.requests();
+    let searches = asked.iter().filter(|asked| asked.path.starts_with("/search"));
+    assert!(searches.clone().all(|asked| asked.header("authorization").is_none()));
+    assert_eq!(searches.count(), 6);
+    assert!(!server.log_with("end_turn").contains("three"));
+}
+
+#[test]
+fn a_search_that_hangs_is_a_result_and_a_round_that_fails_is_repeated() {
+    let demo = demo();
+    let server = searching(&demo);
+    demo.script([calls(&["one", "two"]), Answer::json(503, "{}"), says("Done")]);
+    demo.script([page(20_000), page(0)]);
+    let got = send(&server, "POST", "/v1/messages", &with_search(true));
+    assert!(got.complete && got.body.contains("Done"), "{got:?}");
+    assert_eq!(got.body.matches("web_search_tool_result_error").count(), 1, "{got:?}");
+    assert_eq!(got.body.matches("https://a.example/").count(), 1, "{got:?}");
+}
+
+#[test]
+fn servers_that_a_conversation_names_are_refused_at_the_start() {
+    let demo = demo();
+    for (tools, key) in [
+        (r#"{"web_fetch": {}}"#, "server_tools.web_fetch"),
+        (r#"{"mcp": {"from_requests": "public"}}"#, "server_tools.mcp.from_requests"),
+    ] {
+        let config = format!(r#"{{"server_tools": {tools}}}"#);
+        let upstream = format!("{}/v1", demo.url());
+        let server = Server::start(&[("UPSTREAM_URL", &upstream), ("CREOLE_CONFIG", &config)]);
+        let got = ask(&server, false, "Hi");
+        assert_eq!(got.status, 500, "{got:?}");
+        assert!(!got.body.contains("server_tools"), "{got:?}");
+        server.log_with(&format!("{key}: this host cannot check the addresses"));
+    }
 }
 
 #[test]
