@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::OpeningBlock;
 use super::body::NextRequest;
 use super::job::{CallLimit, Job, OwnOutput, Work};
-use super::kinds;
+use super::kinds::{self, BeginCall};
 use crate::StopReason;
 use crate::config::{ServerTools, Settings};
 use crate::error::Error;
@@ -42,6 +42,7 @@ const AT_ONCE: usize = 4;
 #[derive(Debug)]
 pub(crate) struct OwnCalls {
     tools: Vec<UsedTool>,
+    begin: BeginCall,
     limits: ServerTools,
     /// Calls of the round, in the order in which the model made them.
     round: Vec<RoundCall>,
@@ -138,8 +139,14 @@ impl ToolRun {
 
 impl OwnCalls {
     pub(super) fn new(tools: Vec<Arc<OwnTool>>, limits: &ServerTools) -> Self {
+        Self::with(kinds::begin, tools, limits)
+    }
+
+    /// Creates the calls of an answer with another table of kinds of tools.
+    pub(super) fn with(begin: BeginCall, tools: Vec<Arc<OwnTool>>, limits: &ServerTools) -> Self {
         Self {
             tools: tools.into_iter().map(|tool| UsedTool { tool, uses: 0 }).collect(),
+            begin,
             limits: limits.clone(),
             round: Vec::new(),
             told: 0,
@@ -183,7 +190,7 @@ impl OwnCalls {
         if self.calls > self.limits.calls_max || self.is_full() || self.left_ms == 0 {
             return Err(OwnOutput::of_limit(tool, CallLimit::OfAnswer));
         }
-        let begun = kinds::begin(tool, call, see)?;
+        let begun = (self.begin)(tool, call, see)?;
         let is_equal = |run: &ToolRun| {
             run.key.is_some() && run.key == begun.key && run.tool.name() == tool.name()
         };
@@ -442,3 +449,6 @@ pub(super) fn choice_of(choice: &str, kind: &'static str) -> String {
         json.end_object();
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,6 +6,10 @@ use crate::model::event::ServerCall;
 use crate::model::own_tool::OwnTool;
 use crate::steps::See;
 
+/// Function that begins the work for a call of a tool, or returns the output for an input that the
+/// tool cannot use.
+pub(super) type BeginCall = fn(&OwnTool, &ServerCall, &See<'_>) -> Result<Begun, OwnOutput>;
+
 /// Begins the work for a call of `tool`.
 ///
 /// # Errors
