@@ -21,14 +21,15 @@ pub(super) fn base_path_of(path: &str) -> Result<&str, &'static str> {
 /// Splits a base URL of an upstream into the address and the base path. The path is `None` if the
 /// URL has none; the path of an endpoint is removed.
 pub(super) fn split(url: &str) -> Result<(&str, Option<&str>), &'static str> {
-    let (address, path) = parts(url.trim_end_matches('/'));
+    let (address, path) = url_parts(url.trim_end_matches('/'));
     Address::parse(address)?;
     Ok((address, (!path.is_empty()).then(|| base_path_of(path)).transpose()?))
 }
 
 /// Returns the scheme, host and port of a URL as one text, and the path, query and fragment as
 /// another.
-pub(super) fn parts(url: &str) -> (&str, &str) {
+#[must_use]
+pub fn url_parts(url: &str) -> (&str, &str) {
     let host = url.find("://").map_or(0, |at| at.saturating_add(3));
     let end = url.get(host..).and_then(|rest| rest.find(['/', '?', '#']));
     let parts = end.and_then(|at| url.split_at_checked(host.saturating_add(at)));
@@ -95,7 +96,7 @@ impl<'a> Address<'a> {
 /// Checks the base URL of a service, which may have a path and a query. Errors do not quote the
 /// URL, because its query may contain a key.
 pub(super) fn check_url(url: &str) -> Result<(), &'static str> {
-    let (address, path) = parts(url);
+    let (address, path) = url_parts(url);
     Address::parse(address)?;
     let is_plain = |byte: u8| byte.is_ascii_graphic() && !b"#<>\"\\".contains(&byte);
     if !path.bytes().all(is_plain) {

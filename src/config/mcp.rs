@@ -1,7 +1,7 @@
 //! MCP servers whose tools Creole calls for models.
 
 use super::address::check_url;
-use super::address::parts;
+use super::address::url_parts;
 use super::credentials::{KeyDocument, SERVICE_KEY, ServiceKey};
 use super::document::ConfigError;
 use super::{Address, MILLISECONDS};
@@ -187,7 +187,7 @@ impl Setting for McpFromRequests {
 /// URL has one.
 fn host_of(url: &str) -> Option<&str> {
     check_url(url).ok()?;
-    let address = Address::parse(parts(url).0).ok()?;
+    let address = Address::parse(url_parts(url).0).ok()?;
     let host = address.authority.strip_suffix(":443").unwrap_or(address.authority);
     address.tls.then_some(host)
 }

@@ -203,7 +203,7 @@ impl Exchange {
         if failure == Failure::Undecodable && status.is_some_and(|status| status >= 400) {
             // The error status of the upstream's response is more informative than the failure.
             self.handle_call_end(id, End::Complete, now);
-            if self.state.is_due() {
+            if self.state.is_due() || self.state.paused_until().is_some() {
                 return;
             }
         }
@@ -299,6 +299,9 @@ impl Exchange {
             return;
         }
         let error = Error::new(Fault::Upstream, ErrorKind::Timeout, reason);
+        if self.begin_pause(&error, now) {
+            return;
+        }
         self.report.warnings.acted("stall");
         self.report.failed_by.get_or_insert(Cause::Stall);
         self.settle(Err(error), self.output.body.len(), now);

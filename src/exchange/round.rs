@@ -172,10 +172,12 @@ impl Round {
         }
     }
 
-    /// Returns true if the client got nothing of the round.
+    /// Returns true if the client got nothing of the round, and the upstream has not begun a whole
+    /// answer, which may be too large.
     pub(super) fn is_blank(&self) -> bool {
         match &self.progress {
             RoundProgress::Events { answer } => !answer.has_started(),
+            RoundProgress::Whole { .. } => false,
             _ => true,
         }
     }

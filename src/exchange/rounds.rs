@@ -41,7 +41,8 @@ impl Exchange {
         let output_tokens = self.answer().map_or(0, |answer| answer.report().output_tokens);
         let since_ms = now.saturating_sub(self.report.requested_at);
         self.report = self.report();
-        self.later = Some(Box::new(LaterRound::new(self.report.answer.clone())));
+        let earlier = self.report.answer.clone();
+        self.later = Some(Box::new(LaterRound::new(earlier, self.later.as_deref())));
         self.writer = self.state.take_round().and_then(Round::into_writer);
         if self.client.body.is_empty() {
             // The host needed the memory. The client's next request brings the calls again.

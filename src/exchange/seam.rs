@@ -178,7 +178,7 @@ impl Call {
     }
 
     /// Returns the HTTP method: `GET` for a call without a body, else `POST`. `GET` is used only
-    /// with hosts that [can list models](HostCan::list_models) or fetch.
+    /// with hosts that [can list models](HostCan::list_models), fetch or call services.
     #[must_use]
     pub fn method(&self) -> &'static str {
         if self.body.is_empty() { "GET" } else { "POST" }

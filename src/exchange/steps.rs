@@ -302,12 +302,20 @@ impl Exchange {
     /// Returns the call for the next question of the running step, if another call may be open.
     pub(super) fn ask_next(&mut self, body: &[u8], now: Millis) -> Option<Call> {
         let config = self.config.clone();
+        let mut from = 0;
         loop {
             let running = self.steps.current.as_mut()?;
             let began = Some(running.began);
-            let place = running.window.next(self.can.calls_at_once)?;
+            let place = running.window.next(from, self.can.calls_at_once)?;
             let see = see(&config, self.can, self.ids, &self.client, body, began, now);
-            let question = running.step.ask(&see, place)?;
+            let Some(question) = running.step.ask(&see, place) else {
+                if place >= running.step.questions_left() {
+                    return None;
+                }
+                running.window.wait_at(place);
+                from = place.saturating_add(1);
+                continue;
+            };
             let timeout_ms = running.step.question_timeout_ms(place, &config.settings);
             let until = running.until.min(now.saturating_add(timeout_ms));
             let id = self.state.open_call();
@@ -347,7 +355,7 @@ impl Exchange {
     /// Returns true if the running step has another question that may be asked at the same time.
     fn may_ask_more(&self) -> bool {
         self.steps.current.as_ref().is_some_and(|Running { step, window, .. }| {
-            let next = window.next(self.can.calls_at_once);
+            let next = window.next(0, self.can.calls_at_once);
             next.is_some_and(|place| place < step.questions_left())
         })
     }

@@ -23,15 +23,17 @@ pub(super) struct Window {
 
 /// Question of a step that was asked.
 struct Asked {
-    /// Time until which the question is answered, also if it is asked several times.
-    until: Millis,
+    /// Time until which the question is answered, also if it is asked several times; `None` before
+    /// the question is asked for the first time.
+    until: Option<Millis>,
     state: AskedState,
 }
 
 /// State of one question of a step.
 enum AskedState {
-    /// State: the question must be asked again, because it or its request has changed.
-    Again,
+    /// State: the question must be asked, because it could not be asked before, or because it or
+    /// its request has changed.
+    Due,
     /// State: the call for the question is open.
     Open(CallId),
     /// State: the answer has arrived, but an earlier question has none yet.
@@ -39,9 +41,10 @@ enum AskedState {
 }
 
 impl Window {
-    /// Returns the place of the question to ask next, counted from the first one whose answer the
-    /// step has not taken. Returns `None` if no further call may be open at the same time.
-    pub(super) fn next(&self, calls_at_once: u8) -> Option<usize> {
+    /// Returns the place of the question to ask next, from the place `from` on, counted from the
+    /// first one whose answer the step has not taken. Returns `None` if no further call may be open
+    /// at the same time.
+    pub(super) fn next(&self, from: usize, calls_at_once: u8) -> Option<usize> {
         let mut max = usize::from(calls_at_once.clamp(1, AT_ONCE_MAX));
         if self.is_narrow {
             max = 1;
@@ -49,9 +52,18 @@ impl Window {
                 return None;
             }
         }
-        let is_again = |asked: &Asked| matches!(asked.state, AskedState::Again);
-        let again = self.asked.iter().position(is_again);
-        again.or_else(|| (self.asked.len() < max).then_some(self.asked.len()))
+        let is_due = |asked: &Asked| matches!(asked.state, AskedState::Due);
+        let due = self.asked.iter().skip(from).position(is_due);
+        let due = due.map(|at| at.saturating_add(from));
+        let new = self.asked.len().max(from);
+        due.or_else(|| (new < max).then_some(new))
+    }
+
+    /// Keeps a place for a question that cannot be asked yet, while later ones are asked.
+    pub(super) fn wait_at(&mut self, place: usize) {
+        if place == self.asked.len() {
+            self.asked.push_back(Asked { until: None, state: AskedState::Due });
+        }
     }
 
     /// Lets the step ask one question at a time from now on, if the question of the call `id` was
@@ -69,8 +81,8 @@ impl Window {
     /// Returns the open calls with the times until which they are answered.
     fn open_calls(&self) -> impl Iterator<Item = (CallId, Millis)> {
         self.asked.iter().filter_map(|asked| match asked.state {
-            AskedState::Open(id) => Some((id, asked.until)),
-            AskedState::Again | AskedState::Answered(_) => None,
+            AskedState::Open(id) => Some((id, asked.until?)),
+            AskedState::Due | AskedState::Answered(_) => None,
         })
     }
 
@@ -100,10 +112,10 @@ impl Window {
         match self.asked.get_mut(place) {
             Some(asked) => {
                 asked.state = state;
-                asked.until
+                *asked.until.get_or_insert(until)
             }
             None => {
-                self.asked.push_back(Asked { until, state });
+                self.asked.push_back(Asked { until: Some(until), state });
                 until
             }
         }
@@ -111,7 +123,7 @@ impl Window {
 
     /// Notes that the question of a call must be asked again.
     pub(super) fn ask_again(&mut self, id: CallId) {
-        self.set(id, AskedState::Again);
+        self.set(id, AskedState::Due);
     }
 
     /// Notes the answer to the question of a call.
@@ -127,7 +139,7 @@ impl Window {
 
     /// Removes the first question, if its answer has arrived. Returns the answer, and the time
     /// until which the question had to be answered.
-    pub(super) fn take_answer(&mut self) -> Option<(Came, Millis)> {
+    pub(super) fn take_answer(&mut self) -> Option<(Came, Option<Millis>)> {
         let until = self.asked.front()?.until;
         if !matches!(self.asked.front()?.state, AskedState::Answered(_)) {
             return None;
@@ -139,22 +151,25 @@ impl Window {
     pub(super) fn take_first(&mut self) -> Option<Option<Came>> {
         match self.asked.pop_front()?.state {
             AskedState::Answered(came) => Some(Some(came)),
-            AskedState::Again | AskedState::Open(_) => Some(None),
+            AskedState::Due | AskedState::Open(_) => Some(None),
         }
     }
 
     /// Puts a question whose answer was taken back in the first place, to be asked again, and to
     /// be answered until the same time.
-    pub(super) fn put_back(&mut self, until: Millis) {
-        self.asked.push_front(Asked { until, state: AskedState::Again });
+    pub(super) fn put_back(&mut self, until: Option<Millis>) {
+        self.asked.push_front(Asked { until, state: AskedState::Due });
     }
 
     /// Returns the number of bytes of the answers that wait for an earlier one.
     pub(super) fn held_bytes(&self) -> usize {
         let bytes = |asked: &Asked| match &asked.state {
             AskedState::Answered(came) => came.held_bytes(),
-            AskedState::Again | AskedState::Open(_) => 0,
+            AskedState::Due | AskedState::Open(_) => 0,
         };
         self.asked.iter().map(bytes).fold(0, usize::saturating_add)
     }
 }
+
+#[cfg(test)]
+mod tests;

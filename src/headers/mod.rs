@@ -329,10 +329,13 @@ pub fn request_id(upstream: &[Header]) -> Option<&str> {
 /// name one.
 #[must_use]
 pub(crate) fn pause_ms(upstream: &[Header], now: Millis) -> Option<u64> {
-    let millis = upstream.value("retry-after-ms").and_then(|value| value.trim().parse().ok());
+    let millis = upstream.value("retry-after-ms").map(str::trim);
+    let millis = millis.filter(|value| time::is_number(value)).and_then(time::duration);
     let seconds = upstream.value("retry-after").map(str::trim);
-    let seconds = || time::retry_after(seconds?, now)?.parse::<u64>().ok();
-    millis.or_else(|| Some(seconds()?.saturating_mul(1_000)))
+    let seconds = seconds.and_then(|value| time::retry_after(value, now));
+    // The function `duration` reads a plain number as seconds.
+    let millis = millis.map(|millis| millis.div_ceil(1_000));
+    millis.or_else(|| seconds.as_deref().and_then(time::duration))
 }
 
 /// Returns the upstream's headers that are passed to the client, renamed. `now` is needed to

@@ -29,6 +29,12 @@ pub(crate) enum Turn {
     AsksForPause(u16, &'static str),
     /// A connection that breaks before an answer.
     Breaks,
+    /// A status, and a body whose compression cannot be read.
+    Undecodable(u16),
+    /// A status 503 after which a repeat has no use, as the server says.
+    IsFinal,
+    /// No answer at all.
+    Hangs,
 }
 
 /// Answer of the scripted search service.
@@ -143,6 +149,22 @@ impl Session {
         self.ended(true).bytes
     }
 
+    /// The times of the requests to the upstream, in an answer that ends with an error.
+    pub(crate) fn times_of_failure(&self, stream: bool) -> Vec<u64> {
+        self.ended(stream).times
+    }
+
+    /// Lets the client leave while a round waits for its repeat. Returns true if the exchange ends
+    /// then, with nothing left to do.
+    pub(crate) fn leaves_in_the_pause(&self) -> bool {
+        let mut body = self.body.clone();
+        body["stream"] = true.into();
+        let mut run = self.started(body.to_string());
+        run.leaves = true;
+        run.finish();
+        run.exchange.is_ended() && run.exchange.poll_timeout().is_none()
+    }
+
     /// Runs the session with this text as the client's body.
     pub(crate) fn of_text(&self, body: &str) -> Outcome {
         self.begun(body.to_owned()).outcome(false)
@@ -155,6 +177,12 @@ impl Session {
     }
 
     fn begun(&self, body: String) -> Run<'_> {
+        let mut run = self.started(body);
+        run.finish();
+        run
+    }
+
+    fn started(&self, body: String) -> Run<'_> {
         let can = HostCan {
             ping: Pings::Sent,
             ask_again: true,
@@ -166,7 +194,7 @@ impl Session {
         let mut exchange = Exchange::new(Arc::clone(&self.config), SEED, can);
         exchange.handle_request_head("POST", "/v1/messages", &drive::headers(&self.headers));
         exchange.handle_request_body(body.into_bytes(), NOW);
-        let mut run = Run {
+        Run {
             session: self,
             exchange,
             open: Vec::new(),
@@ -178,9 +206,8 @@ impl Session {
             answers: 0,
             head: None,
             bytes: Vec::new(),
-        };
-        run.finish();
-        run
+            leaves: false,
+        }
     }
 }
 
@@ -208,11 +235,16 @@ struct Run<'s> {
     answers: usize,
     head: Option<creole::Head>,
     bytes: Vec<u8>,
+    /// The client leaves once nothing is open.
+    leaves: bool,
 }
 
 impl Run<'_> {
     fn finish(&mut self) {
         while !self.exchange.is_ended() {
+            while let Some((id, _)) = self.exchange.poll_cancel() {
+                self.open.retain(|(open, _)| *open != id);
+            }
             let mut upstream = None;
             while let Some(call) = self.exchange.poll_call(self.now) {
                 match &call.to {
@@ -230,15 +262,14 @@ impl Run<'_> {
                     _ => upstream = Some(call),
                 }
             }
-            while let Some((id, _)) = self.exchange.poll_cancel() {
-                self.open.retain(|(open, _)| *open != id);
-            }
             self.take();
             if let Some(call) = upstream {
                 self.answer(&call);
             } else if let Some(place) = self.next_answer() {
                 let (id, at) = self.open.remove(place);
                 self.give(id, at);
+            } else if self.leaves && self.asked.len() > 1 {
+                self.exchange.handle_client_gone(self.now);
             } else if let Some(until) = self.exchange.poll_timeout() {
                 assert!(until > self.now, "the time stands still");
                 self.now = until;
@@ -280,6 +311,17 @@ impl Run<'_> {
                 self.exchange.handle_call_end(call.id, End::Complete, self.now);
             }
             Turn::Breaks => self.fail(call.id, creole::Unreachable::Closed),
+            Turn::Undecodable(status) => {
+                self.exchange.handle_call_head(call.id, *status, &[], self.now);
+                let failure = creole::Failure::Undecodable;
+                self.exchange.handle_call_failure(call.id, failure, self.now);
+            }
+            Turn::IsFinal => {
+                let headers = [("x-should-retry".to_owned(), "false".to_owned())];
+                self.exchange.handle_call_head(call.id, 503, &headers, self.now);
+                self.exchange.handle_call_end(call.id, End::Complete, self.now);
+            }
+            Turn::Hangs => {}
             Turn::Says(message, reason, (prompt, completion)) => {
                 let usage = json!({"prompt_tokens": prompt, "completion_tokens": completion,
                     "total_tokens": prompt + completion});

@@ -20,6 +20,7 @@ fn a_later_round_whose_failure_may_pass_is_asked_again_after_a_pause() {
         Turn::Fails(503, ""),
         Turn::Fails(429, "{}"),
         Turn::Fails(408, "{}"),
+        Turn::Undecodable(503),
         Turn::Breaks,
     ] {
         let got = after_a_search(&[failure.clone(), failure, turn("Done.", &[])]).run();
@@ -37,16 +38,62 @@ fn a_pause_is_as_long_as_the_upstream_asks_unless_nobody_waits_that_long() {
     let done = turn("Done.", &[]);
     let got = after_a_search(&[Turn::AsksForPause(429, "7"), done.clone()]).run();
     assert_eq!(got.times, [0, 0, 7_000]);
-    let got = after_a_search(&[Turn::AsksForPause(429, "11"), done]).once(false);
-    assert_eq!((got.status, got.times.len()), (429, 2));
+    let got = after_a_search(&[Turn::AsksForPause(429, "0"), done.clone()]).run();
+    assert_eq!(got.times, [0, 0, 500]);
+    for pause in ["11", "10.5"] {
+        let got = after_a_search(&[Turn::AsksForPause(429, pause), done.clone()]).once(false);
+        assert_eq!((got.status, got.times.len()), (429, 2));
+    }
 }
 
 #[test]
 fn a_later_round_that_was_refused_is_not_asked_again_with_the_same_request() {
-    for status in [400, 401, 403, 404] {
-        let got = after_a_search(&[Turn::Fails(status, r#"{"error":{"message":"no"}}"#)]);
-        assert_eq!(got.once(false).times.len(), 2);
+    let pairing = r#"{"error":{"message":"An assistant message with 'tool_calls' must be followed by tool messages"}}"#;
+    for (status, body) in [
+        (400, r#"{"error":{"message":"no"}}"#),
+        (400, pairing),
+        (401, "{}"),
+        (403, "{}"),
+        (404, "{}"),
+    ] {
+        let session = after_a_search(&[Turn::Fails(status, body)]);
+        for stream in [false, true] {
+            assert_eq!(session.times_of_failure(stream).len(), 2, "{status} {body}");
+        }
     }
+    let session = after_a_search(&[Turn::IsFinal]);
+    assert_eq!(session.times_of_failure(true).len(), 2);
+}
+
+#[test]
+fn an_answer_has_two_repeats_in_all() {
+    let busy = Turn::Fails(503, "{}");
+    let turns = [search("a"), busy.clone(), search("b"), busy.clone(), search("c"), busy];
+    let session = Session::new(&turns, &[found(&[A]), found(&[A]), found(&[A])]);
+    assert_eq!(session.times_of_failure(true), [0, 0, 500, 500, 1_500, 1_500]);
+}
+
+#[test]
+fn a_later_round_that_is_not_answered_in_time_is_asked_again_while_there_is_time() {
+    let mut session = after_a_search(&[Turn::Hangs, turn("Done.", &[])]);
+    session.config = with(r#""first_byte_timeout_ms": 20000"#, "");
+    assert_eq!(session.run().times, [0, 0, 20_500]);
+    session.config = with(r#""first_byte_timeout_ms": 20000"#, r#", "duration_max_ms": 20000"#);
+    assert_eq!(session.times_of_failure(true), [0, 0]);
+}
+
+#[test]
+fn a_client_that_leaves_in_a_pause_ends_the_exchange() {
+    let session = after_a_search(&[Turn::Fails(503, "{}")]);
+    assert!(session.leaves_in_the_pause());
+}
+
+/// Configuration with these settings, and more keys of `server_tools`.
+fn with(settings: &str, more: &str) -> std::sync::Arc<creole::Config> {
+    support::drive::config(&format!(
+        r#"{{"upstreams": {{"main": {{"key": "none"}}}}, {settings}, "server_tools": {{
+            "web_search": {{"kind": "searxng", "url": "http://search"}}{more}}}}}"#
+    ))
 }
 
 #[test]
@@ -58,12 +105,8 @@ fn the_first_round_is_left_to_the_client_to_repeat() {
 #[test]
 fn a_client_gets_pings_while_a_round_pauses() {
     let mut session = after_a_search(&[Turn::AsksForPause(429, "10"), turn("Done.", &[])]);
-    session.config = support::drive::config(
-        r#"{"upstreams": {"main": {"key": "none"}}, "ping_interval_ms": 4000, "server_tools": {
-            "web_search": {"kind": "searxng", "url": "http://search"}}}"#,
-    );
-    let stream = session.stream_of_failure();
-    let stream = String::from_utf8(stream).unwrap();
+    session.config = with(r#""ping_interval_ms": 4000"#, "");
+    let stream = String::from_utf8(session.once(true).bytes).unwrap();
     assert_eq!(stream.matches("event: ping").count(), 1 + 2, "{stream}");
 }
 

@@ -126,6 +126,9 @@ impl wit::GuestExchange for Exchange {
             wit::CallFailure::NoHealthyUpstream => creole::Failure::NoHealthyUpstream,
             wit::CallFailure::Timeout => creole::Failure::Timeout,
             wit::CallFailure::NoRoute => creole::Failure::NoRoute,
+            wit::CallFailure::NotPublic => {
+                creole::Failure::Unreachable(creole::Unreachable::NotAllowed)
+            }
         };
         self.0.borrow_mut().handle_call_failure(creole::CallId(id), failure, now);
     }

@@ -35,9 +35,6 @@ const REFUSED_BYTES_MAX: usize = 1024;
 /// Number of output tokens below which no further round begins.
 const TOKENS_MIN: u64 = 16;
 
-/// Number of calls that are run at the same time, for the time that all of them may take.
-const AT_ONCE: usize = 4;
-
 /// Calls of server tools in one answer, over all its rounds.
 #[derive(Debug)]
 pub(crate) struct OwnCalls {
@@ -313,10 +310,8 @@ impl OwnCalls {
 }
 
 impl Step for OwnCalls {
-    fn timeout_ms(&self, settings: &Settings) -> u64 {
-        let batches = self.jobs().count().div_ceil(AT_ONCE).max(1) as u64;
-        let longest = self.jobs().map(|job| job.timeout_ms(settings)).max();
-        longest.unwrap_or_default().saturating_mul(batches).min(self.left_ms)
+    fn timeout_ms(&self, _: &Settings) -> u64 {
+        self.left_ms
     }
 
     fn questions_left(&self) -> usize {

@@ -1,5 +1,6 @@
 //! Calls of an exchange, several of which may be open at the same time.
 
+use creole::config::url_parts;
 use creole::{Call, CallId, Failure, To, Unreachable};
 use wasip2::http::types::{
     FutureIncomingResponse, IncomingBody, IncomingResponse, Method, OutgoingBody,
@@ -12,14 +13,16 @@ use crate::live::Live;
 use crate::streams;
 use crate::upstream::{self, Piece};
 
+/// Maximum number of times in a row that calls go on although a timeout has come. What has arrived
+/// goes first, but not for ever.
+const PASSES_MAX: u32 = 256;
+
 /// Call whose answer is not complete.
-#[derive(Debug)]
 struct OpenCall {
     id: CallId,
     progress: CallProgress,
 }
 
-#[derive(Debug)]
 enum CallProgress {
     Sends(Sends),
     /// Progress: the request was sent, and the response has no head yet.
@@ -30,7 +33,6 @@ enum CallProgress {
 }
 
 /// Request whose body is being written.
-#[derive(Debug)]
 struct Sends {
     // The fields are dropped in this order: the host requires a body's stream to be dropped before
     // the body.
@@ -43,7 +45,6 @@ struct Sends {
 }
 
 /// Response whose body is being read.
-#[derive(Debug)]
 struct Reads {
     // The fields are dropped in this order, as those of `Sends`.
     stream: InputStream,
@@ -54,6 +55,7 @@ struct Reads {
 /// Makes the calls of an exchange until its answer is complete, or the client is gone.
 pub(crate) fn run(live: &mut Live) {
     let mut open: Vec<OpenCall> = Vec::new();
+    let mut passes = 0_u32;
     loop {
         while let Some((id, _)) = live.exchange.poll_cancel() {
             open.retain(|call| call.id != id);
@@ -76,11 +78,18 @@ pub(crate) fn run(live: &mut Live) {
             is_moved |= call.advance(live);
         }
         open.retain(|call| !matches!(call.progress, CallProgress::Over));
-        let is_late = live.exchange.poll_timeout().is_some_and(|at| live.clock.now() > at);
-        if is_late || !is_moved && !live.exchange.is_call_due() && wait(live, &open) {
+        live.limit_memory();
+        passes = if is_moved { passes.saturating_add(1) } else { 0 };
+        if passes > PASSES_MAX {
+            passes = 0;
             live.handle_timeout();
-        } else if !is_moved && open.is_empty() && live.is_idle() {
-            return;
+        } else if !is_moved && !live.exchange.is_call_due() {
+            if open.is_empty() && live.is_idle() {
+                return;
+            }
+            if wait(live, &open) {
+                live.handle_timeout();
+            }
         }
     }
 }
@@ -112,10 +121,13 @@ fn begin(live: &Live, call: Call) -> Result<CallProgress, Failure> {
         To::Service(service) if service.is_public => {
             return Err(Failure::Unreachable(Unreachable::NotAllowed));
         }
-        To::Service(service) => split(&service.url),
+        To::Service(service) => url_parts(&service.url),
         To::Web(_) => return Err(Failure::Unreachable(Unreachable::NotAllowed)),
         To::Document { .. } => return Err(Failure::NoRoute),
     };
+    // A request has no fragment, and its path begins with a slash.
+    let path = path.split('#').next().unwrap_or_default();
+    let path = if path.starts_with('/') { path.to_owned() } else { ["/", path].concat() };
     let mut list = call.headers;
     let method = if call.body.is_empty() {
         Method::Get
@@ -125,19 +137,10 @@ fn begin(live: &Live, call: Call) -> Result<CallProgress, Failure> {
         Method::Post
     };
     let has_body = !call.body.is_empty();
-    let (answer, body) = upstream::open(live, (server, path), &method, &list, has_body)?;
+    let (answer, body) = upstream::open(live, (server, &path), &method, &list, has_body)?;
     let stream = body.as_ref().and_then(|body| body.write().ok());
     let (Some(body), Some(stream)) = (body, stream) else { return Ok(CallProgress::Waits(answer)) };
     Ok(CallProgress::Sends(Sends { stream, body, bytes: call.body, sent: 0, answer }))
-}
-
-/// Splits a URL into scheme and authority, and the path with the query.
-fn split(url: &str) -> (&str, &str) {
-    let begin = url.find("://").map_or(0, |at| at.saturating_add(3));
-    let rest = url.get(begin..).unwrap_or_default();
-    let length = rest.find('/').unwrap_or(rest.len());
-    let (server, path) = url.split_at_checked(begin.saturating_add(length)).unwrap_or((url, ""));
-    (server, if path.is_empty() { "/" } else { path })
 }
 
 impl OpenCall {
@@ -217,8 +220,9 @@ impl Sends {
             return (CallProgress::Sends(self), is_moved);
         }
         let Self { stream, body, answer, .. } = self;
-        if stream.flush().is_ok() {
-            drop(stream);
+        let is_flushed = stream.flush().is_ok();
+        drop(stream);
+        if is_flushed {
             let _ = OutgoingBody::finish(body, None);
         }
         (CallProgress::Waits(answer), true)

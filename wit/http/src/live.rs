@@ -45,6 +45,17 @@ impl Live {
         self.exchange.is_ended() || matches!(self.client, Client::Gone)
     }
 
+    /// Gives up the exchange if it holds too much memory even without the client's body.
+    pub(crate) fn limit_memory(&mut self) {
+        let most = self.exchange.config().settings.buffered_bytes_max;
+        if self.exchange.held_bytes() > most {
+            self.exchange.forget_request_body();
+            if self.exchange.held_bytes() > most {
+                self.fail(Failure::Overloaded);
+            }
+        }
+    }
+
     /// Returns true if nothing is due, and no timeout runs.
     pub(crate) fn is_idle(&self) -> bool {
         !self.exchange.is_call_due() && self.exchange.poll_timeout().is_none()

@@ -107,9 +107,6 @@ fn translate(live: &mut Live, body: &InputStream) -> Rest {
         }
     };
     live.exchange.handle_request_body(collected, live.clock.now());
-    if live.exchange.held_bytes() > live.exchange.config().settings.buffered_bytes_max {
-        live.exchange.forget_request_body();
-    }
     calls::run(live);
     Rest::Nothing
 }

@@ -17,9 +17,6 @@ use crate::protocols;
 use crate::steps::{Came, Change, Question, ReadLimits, See, Step, blocks};
 use crate::tools::mcp_here::{McpPlan, PlannedServer};
 
-/// Number of servers that are asked at the same time, for the time that all of them may take.
-const AT_ONCE: usize = 4;
-
 /// Lists of tools that a request needs.
 struct McpLists {
     /// Servers of the request, or the error that the client gets.
@@ -111,8 +108,7 @@ impl McpLists {
 
 impl Step for McpLists {
     fn timeout_ms(&self, _: &Settings) -> u64 {
-        let batches = self.waiting().count().div_ceil(AT_ONCE).max(1) as u64;
-        LIST_MS.saturating_mul(batches)
+        LIST_MS.saturating_mul(self.waiting().count() as u64)
     }
 
     fn questions_left(&self) -> usize {
