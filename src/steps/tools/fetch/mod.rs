@@ -10,11 +10,13 @@
 //! | `element` | meanings of the elements of HTML |
 //! | `skip` | elements that are left out |
 //! | `layout` | lines and marks of the text |
+//! | `link` | addresses of the links in a page |
 
 mod address;
 mod element;
 mod html;
 mod layout;
+mod link;
 mod page;
 mod prior;
 mod skip;
