@@ -305,10 +305,10 @@ impl Exchange {
             running.window.open(place, id);
             let made = match question {
                 Question::Document(data) => {
-                    let (path, headers, body) =
-                        (String::new(), Vec::new(), document_at(body, data));
-                    let call = Call { id, to: To::Document { until }, path, headers, body };
-                    Some((call, Asker::Document))
+                    Some((document_call(id, document_at(body, data), until), Asker::Document))
+                }
+                Question::Fetched(document) => {
+                    Some((document_call(id, document, until), Asker::Document))
                 }
                 Question::Web(question) => Some((Call::web(id, question), Asker::Web(None))),
                 Question::Service(question) => {
@@ -513,6 +513,12 @@ impl Exchange {
 /// body.
 fn document_at(body: &[u8], data: Range<usize>) -> Vec<u8> {
     let data = words::utf8(body).and_then(|body| body.get(data)).and_then(json::string);
+/// Returns the call by which the host reads a document.
+fn document_call(id: CallId, document: Vec<u8>, until: Millis) -> Call {
+    let (path, headers) = (String::new(), Vec::new());
+    Call { id, to: To::Document { until }, path, headers, body: document }
+}
+
     data.and_then(|data| base64::decode(&data.decode())).unwrap_or_default()
 }
 

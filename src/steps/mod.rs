@@ -201,6 +201,8 @@ pub(crate) enum Question<'s> {
     Document(Range<usize>),
 }
 
+    /// Document that the host reads, as its bytes.
+    Fetched(Vec<u8>),
 /// Request to a model that the operator configured. `body` is in the format of the Messages API and
 /// is translated to the upstream's protocol.
 pub(crate) struct ModelQuestion<'s> {
