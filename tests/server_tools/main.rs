@@ -13,6 +13,7 @@ mod history;
 mod limits;
 mod mcp;
 mod rounds;
+mod search_tool;
 mod session;
 #[path = "../support/mod.rs"]
 mod support;
