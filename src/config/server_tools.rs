@@ -163,7 +163,9 @@ word_enum! {
     SideQuery {
         /// The search is run before the model is asked, so that a weak model cannot forget it.
         Search = "search",
-        /// The model is asked first, and may search.
+        /// The search is run, and the results are the answer. No model is asked.
+        Results = "results",
+        /// The model is asked first, and must search.
         Model = "model",
     }
 }

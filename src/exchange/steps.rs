@@ -74,6 +74,8 @@ pub(super) struct Steps {
     pub(super) sessions: AnswerSessions,
     /// Blocks of steps with which the client's message begins.
     pub(super) opening: Vec<OpeningBlock>,
+    /// True if the blocks are the whole answer, and no model is asked.
+    pub(super) is_answered: bool,
     /// Step that holds the end of the answer until the answer is complete.
     hold: Option<Box<dyn Hold>>,
     /// Warnings of the request and its steps, for later upstream requests.
@@ -127,6 +129,7 @@ impl Steps {
             between: None,
             sessions: AnswerSessions::default(),
             opening: Vec::new(),
+            is_answered: false,
             hold: None,
             warnings: None,
         }
@@ -236,8 +239,9 @@ impl Exchange {
                 }
                 match self.end_step(body, (&[], now))? {
                     Some(Change::Body(written)) => *body = written,
-                    Some(Change::Opening(Opening { body: written, blocks, step })) => {
+                    Some(Change::Opening(Opening { body: written, blocks, step, is_whole })) => {
                         *body = written;
+                        self.steps.is_answered = is_whole;
                         self.steps.opening = blocks;
                         self.steps.between = Some(step);
                     }
@@ -509,16 +513,16 @@ impl Exchange {
     }
 }
 
-/// Returns the bytes of a document, whose base64 data is a JSON string at the range `data` in the
-/// body.
-fn document_at(body: &[u8], data: Range<usize>) -> Vec<u8> {
-    let data = words::utf8(body).and_then(|body| body.get(data)).and_then(json::string);
 /// Returns the call by which the host reads a document.
 fn document_call(id: CallId, document: Vec<u8>, until: Millis) -> Call {
     let (path, headers) = (String::new(), Vec::new());
     Call { id, to: To::Document { until }, path, headers, body: document }
 }
 
+/// Returns the bytes of a document, whose base64 data is a JSON string at the range `data` in the
+/// body.
+fn document_at(body: &[u8], data: Range<usize>) -> Vec<u8> {
+    let data = words::utf8(body).and_then(|body| body.get(data)).and_then(json::string);
     data.and_then(|data| base64::decode(&data.decode())).unwrap_or_default()
 }
 

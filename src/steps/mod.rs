@@ -356,3 +356,5 @@ pub(crate) struct Opening {
     /// Step that runs after the first round.
     pub(crate) step: Box<dyn Between>,
 }
+    /// True if the blocks are the whole answer, and no model is asked.
+    pub(crate) is_whole: bool,

@@ -15,6 +15,7 @@ mod mcp;
 mod rounds;
 mod search_tool;
 mod session;
+mod side_query;
 #[path = "../support/mod.rs"]
 mod support;
 mod tool_search;

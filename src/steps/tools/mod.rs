@@ -13,7 +13,8 @@
 //! | `calls` | calls of an answer with their results, and the limits of the loop |
 //! | `kinds` | kinds of tools: a row for each |
 //! | `job` | work for one call, and its output |
-//! | `pending` | calls that the history left without a result, and searches of Claude Code |
+//! | `pending` | calls that the history left without a result |
+//! | `side_query` | requests of Claude Code that ask for one search |
 //! | `body` | request of the next round |
 //! | `search` | `web_search`: requests to search services, and their results |
 //! | `tool_search` | `tool_search_tool_regex`, `tool_search_tool_bm25`: searches for deferred tools |
@@ -31,12 +32,14 @@ mod pending;
 mod search;
 mod tool_search;
 
+mod side_query;
 pub(crate) use pending::begin as begin_pending;
 
 use super::{Between, See};
 use crate::headers::Headers as _;
 use crate::model::event::{CallKind, CallStart, Event, ServerCall, ServerResult};
 use crate::model::own_tool::OwnTool;
+use crate::json;
 use crate::model::request_context::RequestContext;
 use crate::protocols::{self, AnswerWriter};
 use calls::OwnCalls;
@@ -53,6 +56,8 @@ pub(crate) enum OpeningBlock {
 }
 
 impl OpeningBlock {
+    /// Text that Creole writes in the model's place.
+    Text(String),
     /// Calls `write` with the events of the block.
     fn write(&self, mut write: impl FnMut(Event<'_>)) {
         match self {
@@ -67,10 +72,15 @@ impl OpeningBlock {
         }
     }
 
+            Self::Text(text) => {
+                write(Event::TextBegins);
+                write(Event::Text(&json::escaped(text)));
+                write(Event::BlockEnds);
+            }
     /// Returns the result in the block, if it is one.
     fn result(&self) -> Option<ServerResult<'_>> {
         match self {
-            Self::Call(_) => None,
+            Self::Call(_) | Self::Text(_) => None,
             Self::Result(id, output, is_first) => Some(output.result(id, *is_first)),
         }
     }
@@ -82,6 +92,7 @@ impl OpeningBlock {
         }
     }
 }
+            Self::Text(text) => text.len(),
 
 /// Returns the step between the rounds of an answer, if Creole runs tools of the request.
 pub(crate) fn begin(see: &See<'_>, context: &RequestContext) -> Option<Box<dyn Between>> {
