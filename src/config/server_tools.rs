@@ -32,6 +32,8 @@ keys! {
         private_networks: Vec<IpNetwork> = Vec::new();
         /// MCP servers whose tools Creole calls when a model calls them.
         mcp: McpConnector = McpConnector::default();
+        /// Handling of an answer that calls server tools and tools of the client at once.
+        mixed_turns: MixedTurns = MixedTurns::Defer;
         /// Most requests to the model's upstream for one answer.
         turns_max: u32 = 10, Bounds::Between(1, 50);
         /// Most calls of server tools for one answer. Further calls get the error
@@ -149,6 +151,15 @@ word_enum! {
         Run = "run",
         /// The model gets all of them at once, and no tool that searches.
         SendAll = "send_all",
+    }
+
+    /// Handling of an answer that calls server tools and tools of the client at once.
+    MixedTurns {
+        /// The client runs its tools first, as with Anthropic's API. The server tools are run when
+        /// its results come.
+        Defer = "defer",
+        /// The server tools are run at once, for clients that drop calls without a result.
+        Run = "run",
     }
 
     /// HTTP method of a request to a search service.

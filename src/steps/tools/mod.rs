@@ -30,16 +30,16 @@ mod kinds;
 pub(crate) mod mcp;
 mod pending;
 mod search;
+mod side_query;
 mod tool_search;
 
-mod side_query;
 pub(crate) use pending::begin as begin_pending;
 
 use super::{Between, See};
 use crate::headers::Headers as _;
+use crate::json;
 use crate::model::event::{CallKind, CallStart, Event, ServerCall, ServerResult};
 use crate::model::own_tool::OwnTool;
-use crate::json;
 use crate::model::request_context::RequestContext;
 use crate::protocols::{self, AnswerWriter};
 use calls::OwnCalls;
@@ -53,11 +53,11 @@ pub(crate) enum OpeningBlock {
     Call(ServerCall),
     /// Result of a call, by the id of the call, and true if the tool was run for this call.
     Result(String, OwnOutput, bool),
+    /// Text that Creole writes in the model's place.
+    Text(String),
 }
 
 impl OpeningBlock {
-    /// Text that Creole writes in the model's place.
-    Text(String),
     /// Calls `write` with the events of the block.
     fn write(&self, mut write: impl FnMut(Event<'_>)) {
         match self {
@@ -69,14 +69,14 @@ impl OpeningBlock {
             Self::Result(id, output, is_first) => {
                 write(Event::ServerResult(output.result(id, *is_first)));
             }
-        }
-    }
-
             Self::Text(text) => {
                 write(Event::TextBegins);
                 write(Event::Text(&json::escaped(text)));
                 write(Event::BlockEnds);
             }
+        }
+    }
+
     /// Returns the result in the block, if it is one.
     fn result(&self) -> Option<ServerResult<'_>> {
         match self {
@@ -89,10 +89,10 @@ impl OpeningBlock {
         match self {
             Self::Call(call) => call.held_bytes(),
             Self::Result(id, output, _) => id.len().saturating_add(output.held_bytes()),
+            Self::Text(text) => text.len(),
         }
     }
 }
-            Self::Text(text) => text.len(),
 
 /// Returns the step between the rounds of an answer, if Creole runs tools of the request.
 pub(crate) fn begin(see: &See<'_>, context: &RequestContext) -> Option<Box<dyn Between>> {
@@ -114,5 +114,7 @@ pub(crate) fn writer(
     let wants_rounds = see.headers.value("anthropic-beta").is_some();
     let is_of_web = |tool: &OwnTool| matches!(tool, OwnTool::WebSearch(_) | OwnTool::WebFetch(_));
     let uses = context.own_tools.iter().any(|tool| is_of_web(tool));
-    Box::new(ToolGate::new((client, record), opening, Told { rounds: wants_rounds, uses }))
+    let told = Told { rounds: wants_rounds, uses };
+    let gate = ToolGate::new((client, record), opening, told);
+    Box::new(gate.with_mixed(see.config.settings.server_tools.mixed_turns))
 }
