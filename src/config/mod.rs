@@ -42,7 +42,7 @@ pub use read_documents::ReadDocuments;
 pub use safeguards::Safeguards;
 pub(crate) use server_tools::QUERY;
 pub use server_tools::{
-    MixedTurns, SearchKind, SearchMcpTool, SearchMethod, SearchRequest, SearchResponse,
+    Citations, MixedTurns, SearchKind, SearchMcpTool, SearchMethod, SearchRequest, SearchResponse,
     ServerTools, ServiceParams, SideQuery, ToolSearch, WebSearchService,
 };
 pub use session::{SessionHeaders, SessionId};

@@ -34,6 +34,8 @@ keys! {
         mcp: McpConnector = McpConnector::default();
         /// Handling of an answer that calls server tools and tools of the client at once.
         mixed_turns: MixedTurns = MixedTurns::Defer;
+        /// Citations of pages that `web_search` found, in texts of the model.
+        citations: Citations = Citations::Marks;
         /// Most requests to the model's upstream for one answer.
         turns_max: u32 = 10, Bounds::Between(1, 50);
         /// Most calls of server tools for one answer. Further calls get the error
@@ -160,6 +162,15 @@ word_enum! {
         Defer = "defer",
         /// The server tools are run at once, for clients that drop calls without a result.
         Run = "run",
+    }
+
+    /// Citations of pages that a web search found.
+    Citations {
+        /// The model is asked to write the number of a result behind what it supports (`[[1]]`).
+        /// Clients get citations in place of these marks.
+        Marks = "marks",
+        /// The model is not asked for marks, and marks stay text.
+        Off = "off",
     }
 
     /// HTTP method of a request to a search service.

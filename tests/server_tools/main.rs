@@ -8,6 +8,7 @@
     clippy::unwrap_used
 )]
 
+mod citations;
 mod fetch;
 mod history;
 mod limits;

@@ -10,6 +10,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `gate` | writer that keeps the client's message open over several rounds |
+//! | `cite` | citations of pages that web searches found |
 //! | `calls` | calls of an answer with their results, and the limits of the loop |
 //! | `kinds` | kinds of tools: a row for each |
 //! | `job` | work for one call, and its output |
@@ -23,6 +24,7 @@
 
 mod body;
 mod calls;
+mod cite;
 mod fetch;
 mod gate;
 mod job;
@@ -43,6 +45,7 @@ use crate::model::own_tool::OwnTool;
 use crate::model::request_context::RequestContext;
 use crate::protocols::{self, AnswerWriter};
 use calls::OwnCalls;
+use cite::CitingWriter;
 use gate::{Told, ToolGate};
 use job::OwnOutput;
 
@@ -116,5 +119,11 @@ pub(crate) fn writer(
     let uses = context.own_tools.iter().any(|tool| is_of_web(tool));
     let told = Told { rounds: wants_rounds, uses };
     let gate = ToolGate::new((client, record), opening, told);
-    Box::new(gate.with_mixed(see.config.settings.server_tools.mixed_turns))
+    let gate = Box::new(gate.with_mixed(see.config.settings.server_tools.mixed_turns));
+    let asks_for_marks =
+        |tool: &OwnTool| matches!(tool, OwnTool::WebSearch(search) if search.asks_for_marks);
+    match context.own_tools.iter().any(|tool| asks_for_marks(tool)) {
+        true => Box::new(CitingWriter::new(gate, context.pages.clone())),
+        false => gate,
+    }
 }
