@@ -16,7 +16,6 @@ use crate::observe::report::Report;
 use crate::steps::tools::job::{Job, OwnOutput};
 use crate::steps::tools::mcp::{AnswerSessions, McpCallJob, McpJob as _, McpOutcome};
 use crate::steps::{Came, Question, ReadLimits, See};
-
 use crate::tools::mcp_here::configured_target;
 
 /// Members of a result with its address, its title and its text, the first that is there counts.
