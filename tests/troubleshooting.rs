@@ -199,7 +199,7 @@ const OTHER_SENTENCES: [&str; 8] = [
     "src/steps/verdicts/brief.rs",
     "src/steps/verdicts/question.rs",
     "src/steps/descriptions.rs",
-    "src/steps/tools/pending.rs",
+    "src/steps/tools/side_query.rs",
     "src/tools/web_search.rs",
     "gateway/src/check/ask.rs",
 ];

@@ -32,6 +32,12 @@ pub trait AnswerWriter: Debug + Send + Sync {
         Vec::new()
     }
 
+    /// Returns true if the round also ended with calls that the client has to run. The client's
+    /// message then ends with the results of the server tools.
+    fn is_mixed(&self) -> bool {
+        false
+    }
+
     /// Removes the blocks that were written since the last call of this method, as JSON between the
     /// brackets of a message's `content`. Empty for a writer that does not keep its blocks.
     fn take_blocks(&mut self) -> Vec<u8> {

@@ -1,16 +1,27 @@
-//! Texts of search results that travel in the client's history, as `encrypted_content`.
+//! Texts of search results that travel in the client's history, as `encrypted_content`, and numbers
+//! of cited results, as `encrypted_index`.
 //!
 //! A sealed text is neither secret nor authenticated: a client that changes the text changes what
 //! its own model reads.
 //! Contents that another server has sealed do not begin with the same bytes, and are not opened.
 
-use crate::text::base64;
+use super::signature::fnv1a64;
+use crate::text::{base64, words};
 
 /// First bytes of a sealed text: the letters `CRC` and the version.
 const CONTENT: [u8; 4] = *b"CRC\x01";
 
 /// Tag of the record that holds the text of a result.
 const TEXT: u8 = 1;
+
+/// Number of bytes before the text of a result.
+const HEAD_BYTES: usize = 9;
+
+/// First bytes of a sealed number: the letters `CRI` and the version.
+const INDEX: [u8; 4] = *b"CRI\x01";
+
+/// Length of a sealed number, as base64.
+const INDEX_LETTERS: usize = 24;
 
 /// Returns the `encrypted_content` for the text of a search result. A text that is longer than its
 /// length field can say is left out.
@@ -33,9 +44,69 @@ pub(crate) fn open(sealed: &str) -> Option<String> {
     if is_whole { String::from_utf8(text.to_vec()).ok() } else { None }
 }
 
+/// Returns the first characters of the text in an `encrypted_content`, at most `letters`. The rest
+/// is not decoded. Empty if the content was not sealed by [`seal`].
+pub(crate) fn beginning(sealed: &str, letters: usize) -> String {
+    let bytes = HEAD_BYTES.saturating_add(letters.saturating_mul(4));
+    let start = words::beginning(sealed, base64::length_of(bytes));
+    let Some(decoded) = base64::decode(start) else { return String::new() };
+    let Some(record) = decoded.strip_prefix(&CONTENT).and_then(|it| it.strip_prefix(&[TEXT]))
+    else {
+        return String::new();
+    };
+    let Some((_, text)) = record.split_first_chunk::<4>() else { return String::new() };
+    let text = text.utf8_chunks().next().map_or("", |chunk| chunk.valid());
+    text.chars().take(letters).collect()
+}
+
+/// Returns the `encrypted_index` for a citation: the number of a page in the conversation, and the
+/// hash of the page's address.
+pub(crate) fn seal_index(number: u32, url: &str) -> String {
+    let hash = fnv1a64(url.as_bytes()).to_be_bytes();
+    base64::encode(&[&INDEX[..], &number.to_be_bytes(), &hash].concat())
+}
+
+/// Returns the number of the cited page; `None` if the index was not sealed by [`seal_index`].
+pub(crate) fn open_index(sealed: &str) -> Option<u32> {
+    let bytes = base64::decode(sealed).filter(|_| sealed.len() <= INDEX_LETTERS)?;
+    let (number, hash) = bytes.strip_prefix(&INDEX)?.split_first_chunk()?;
+    (hash.len() == 8).then(|| u32::from_be_bytes(*number))
+}
+
+/// Returns true if the index was sealed for the page at this address.
+pub(crate) fn is_index_of(sealed: &str, number: u32, url: &str) -> bool {
+    seal_index(number, url) == sealed
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sealed_number_has_the_documented_bytes_and_opens_to_the_same_number() {
+        let sealed = seal_index(7, "https://a.example/x");
+        let bytes = base64::decode(&sealed).unwrap();
+        assert_eq!(bytes.len(), 16);
+        assert_eq!(bytes[..8], *b"CRI\x01\0\0\0\x07");
+        assert_eq!(open_index(&sealed), Some(7));
+        assert!(is_index_of(&sealed, 7, "https://a.example/x"));
+        assert!(!is_index_of(&sealed, 7, "https://a.example/y"));
+        assert!(!is_index_of(&sealed, 8, "https://a.example/x"));
+        for foreign in ["", "not base64!", "EpwBCioIChABGAIqQA==", &seal("text"), &sealed[..16]] {
+            assert_eq!(open_index(foreign), None, "{foreign}");
+        }
+    }
+
+    #[test]
+    fn the_beginning_of_a_sealed_text_is_read_without_the_rest() {
+        for text in ["", "a", "é€𝄞", &"x".repeat(5000), &"𝄞".repeat(400)] {
+            let expected: String = text.chars().take(150).collect();
+            assert_eq!(beginning(&seal(text), 150), expected);
+        }
+        let cut = seal(&"x".repeat(5000)) + "!not base64";
+        assert_eq!(beginning(&cut, 150), "x".repeat(150), "the rest is not decoded");
+        assert_eq!(beginning("EpwBCioIChABGAIqQA==", 150), "");
+    }
 
     #[test]
     fn a_sealed_text_has_the_documented_bytes_and_opens_to_the_same_text() {

@@ -238,6 +238,11 @@ impl McpConnector {
         !self.servers.0.is_empty() || self.from_requests != McpFromRequests::Configured
     }
 
+    /// Returns the operator's server of this name.
+    pub(crate) fn server(&self, name: &str) -> Option<&McpServerSettings> {
+        self.servers.iter().find(|(known, _)| *known == name).map(|(_, server)| server)
+    }
+
     /// Reads the credentials of the MCP servers from the host, and checks the servers.
     ///
     /// # Errors

@@ -44,8 +44,8 @@ pub use read_documents::ReadDocuments;
 pub use safeguards::Safeguards;
 pub(crate) use server_tools::QUERY;
 pub use server_tools::{
-    SearchKind, SearchMethod, SearchRequest, SearchResponse, ServerTools, ServiceParams, SideQuery,
-    ToolSearch, WebSearchService,
+    Citations, MixedTurns, SearchKind, SearchMcpTool, SearchMethod, SearchRequest, SearchResponse,
+    ServerTools, ServiceParams, SideQuery, ToolSearch, WebSearchService,
 };
 pub use session::{SessionHeaders, SessionId};
 pub use vision::Vision;

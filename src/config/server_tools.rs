@@ -6,7 +6,7 @@ use std::fmt;
 use super::address::check_url;
 use super::credentials::ServiceKey;
 use super::document::ConfigError;
-use super::mcp::{McpConnector, McpFromRequests};
+use super::mcp::{McpConnector, McpFromRequests, McpKey};
 use super::{BYTES, Config, IpNetwork, MILLISECONDS, WebFetch};
 use crate::json::{Error, Reader, Writer};
 use crate::setting::{Bounds, Named, Setting, UnreadMembers, ValueType, keys, word_enum};
@@ -32,6 +32,10 @@ keys! {
         private_networks: Vec<IpNetwork> = Vec::new();
         /// MCP servers whose tools Creole calls when a model calls them.
         mcp: McpConnector = McpConnector::default();
+        /// Handling of an answer that calls server tools and tools of the client at once.
+        mixed_turns: MixedTurns = MixedTurns::Defer;
+        /// Citations of pages that `web_search` found, in texts of the model.
+        citations: Citations = Citations::Marks;
         /// Most requests to the model's upstream for one answer.
         turns_max: u32 = 10, Bounds::Between(1, 50);
         /// Most calls of server tools for one answer. Further calls get the error
@@ -71,9 +75,21 @@ keys! {
         request: Option<SearchRequest> = None;
         /// Places of the results in an answer. Only for `json`, and needed there.
         response: Option<SearchResponse> = None;
+        /// Tool of an MCP server that searches. Only for `mcp`, and needed there.
+        mcp: Option<SearchMcpTool> = None;
         /// Handling of a request that asks for one search and nothing else, as Claude Code's
         /// `WebSearch` sends it.
         side_query: SideQuery = SideQuery::Search;
+    }
+
+    /// Tool of an MCP server that searches the web.
+    pub SearchMcpTool {
+        /// Name of the MCP server in `server_tools.mcp.servers`.
+        server: String = String::new();
+        /// Name of the tool that searches, at its MCP server.
+        tool: String = String::new();
+        /// Name of the tool's argument for the search terms.
+        argument: String = "query".to_owned();
     }
 
     /// Request for a search to a service of kind `json`.
@@ -124,6 +140,8 @@ word_enum! {
         Serper = "serper",
         /// Other service that answers with JSON, as `request` and `response` describe it.
         Json = "json",
+        /// Tool of an MCP server, as `mcp` names it.
+        Mcp = "mcp",
     }
 
     /// Handling of tools with `defer_loading` beside a tool that searches them.
@@ -135,6 +153,24 @@ word_enum! {
         Run = "run",
         /// The model gets all of them at once, and no tool that searches.
         SendAll = "send_all",
+    }
+
+    /// Handling of an answer that calls server tools and tools of the client at once.
+    MixedTurns {
+        /// The client runs its tools first, as with Anthropic's API. The server tools are run when
+        /// its results come.
+        Defer = "defer",
+        /// The server tools are run at once, for clients that drop calls without a result.
+        Run = "run",
+    }
+
+    /// Citations of pages that a web search found.
+    Citations {
+        /// The model is asked to write the number of a result behind what it supports (`[[1]]`).
+        /// Clients get citations in place of these marks.
+        Marks = "marks",
+        /// The model is not asked for marks, and marks stay text.
+        Off = "off",
     }
 
     /// HTTP method of a request to a search service.
@@ -149,7 +185,9 @@ word_enum! {
     SideQuery {
         /// The search is run before the model is asked, so that a weak model cannot forget it.
         Search = "search",
-        /// The model is asked first, and may search.
+        /// The search is run, and the results are the answer. No model is asked.
+        Results = "results",
+        /// The model is asked first, and must search.
         Model = "model",
     }
 }
@@ -197,7 +235,7 @@ impl SearchKind {
             Self::Tavily => "https://api.tavily.com",
             Self::Exa => "https://api.exa.ai",
             Self::Serper => "https://google.serper.dev",
-            Self::Off | Self::Searxng | Self::Json => "",
+            Self::Off | Self::Searxng | Self::Json | Self::Mcp => "",
         }
     }
 
@@ -205,7 +243,7 @@ impl SearchKind {
     /// replace them.
     fn own_params(self) -> &'static [&'static str] {
         match self {
-            Self::Off | Self::Json => &[],
+            Self::Off | Self::Json | Self::Mcp => &[],
             Self::Searxng => &["q", "format"],
             Self::Brave | Self::Serper => &["q"],
             Self::Tavily | Self::Exa => &["query"],
@@ -222,9 +260,21 @@ impl WebSearchService {
 
     /// # Errors
     /// A key of the search service is missing, or has no use for services of this kind.
-    fn check(&self) -> Result<(), ConfigError> {
+    fn check(&self, servers: &McpConnector) -> Result<(), ConfigError> {
         let refuse =
             |key: &str, reason: &str| Err(ConfigError::new(path(&format!(".{key}")), reason));
+        match (self.kind == SearchKind::Mcp, &self.mcp) {
+            (true, None) => return refuse("mcp", "expected an object, which kind mcp needs"),
+            (false, Some(_)) => return refuse("mcp", "expected no such key without kind mcp"),
+            (true, Some(tool)) => {
+                let checked = tool.check(servers);
+                checked.or_else(|(key, reason)| refuse(&format!("mcp.{key}"), reason))?;
+                return self.check_unused().or_else(|key| {
+                    refuse(key, "expected no such key with kind mcp; the MCP server has its own")
+                });
+            }
+            (false, None) => {}
+        }
         if self.url.is_empty() && self.base_url().is_empty() {
             return refuse("url", "expected the URL of the service, which this kind needs");
         }
@@ -248,6 +298,49 @@ impl WebSearchService {
             (false, Some(_), _) => refuse("request", "expected no such key without kind json"),
             (false, _, Some(_)) => refuse("response", "expected no such key without kind json"),
             (false, None, None) => Ok(()),
+        }
+    }
+}
+
+impl WebSearchService {
+    /// # Errors
+    /// A key that has no use for a tool of an MCP server.
+    fn check_unused(&self) -> Result<(), &'static str> {
+        let unused = [
+            ("url", !self.url.is_empty()),
+            ("cluster", !self.cluster.is_empty()),
+            ("key", self.key.secret().is_some()),
+            ("params", self.params.iter().next().is_some()),
+            ("request", self.request.is_some()),
+            ("response", self.response.is_some()),
+        ];
+        let is_set = unused.into_iter().find(|(_, is_set)| *is_set);
+        is_set.map_or(Ok(()), |(key, _)| Err(key))
+    }
+}
+
+impl SearchMcpTool {
+    /// # Errors
+    /// The wrong key, and the reason.
+    fn check(&self, servers: &McpConnector) -> Result<(), (&'static str, &'static str)> {
+        match servers.server(&self.server) {
+            None => return Err(("server", "expected the name of a server in server_tools.mcp")),
+            Some(server) if server.key == McpKey::Client => {
+                let reason = "expected a server whose key is not \"client\", because a search has \
+                              no token of the client";
+                return Err(("server", reason));
+            }
+            Some(server) if !server.permits(&self.tool) => {
+                return Err(("tool", "expected a tool that the server's lists permit"));
+            }
+            Some(_) => {}
+        }
+        if self.tool.is_empty() || !self.tool.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(("tool", "expected the name of a tool"));
+        }
+        match self.argument.is_empty() {
+            true => Err(("argument", "expected the name of an argument")),
+            false => Ok(()),
         }
     }
 }
@@ -342,7 +435,7 @@ impl ServerTools {
         resolved.map_err(|(member, reason)| {
             ConfigError::new(path(&format!(".key.{member}")), reason)
         })?;
-        self.web_search.check()
+        self.web_search.check(&self.mcp)
     }
 }
 

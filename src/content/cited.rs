@@ -1,16 +1,13 @@
 //! Text of an answer that citations refer to, and the citations of web sources.
 
 use crate::json::{self, Str};
-use crate::model::search::Citation;
+use crate::model::search::{CITED_LETTERS, Citation};
 
 /// Maximum number of citations in an answer.
 const CITATIONS_MAX: u32 = 512;
 
 /// Maximum number of bytes of a text that are kept for citations.
 const TEXT_BYTES_MAX: usize = 256 << 10;
-
-/// Maximum number of characters of a cited text, as in Anthropic's own web search.
-const CITED_LETTERS: usize = 150;
 
 /// Latest text of an answer, and the number of citations so far.
 #[derive(Debug, Default)]
@@ -75,6 +72,6 @@ impl Cited {
         let cited_text = if said.is_empty() { words().unwrap_or_default() } else { said };
         let url = source.url.decode().into_owned();
         let title = source.title.map_or_else(|| url.clone(), |title| title.decode().into_owned());
-        Some(Citation { url, title, cited_text })
+        Some(Citation { url, title, cited_text, number: None })
     }
 }

@@ -77,8 +77,11 @@ impl Exchange {
             return self.count_tokens(text, now);
         }
         let mut warnings = std::mem::take(&mut self.report.warnings);
-        let translated = self.translated(&[], text, &mut warnings);
+        let mut translated = self.translated(&[], text, &mut warnings);
         self.report.warnings = warnings;
+        if self.steps.is_answered {
+            translated = translated.map(Translated::without_model);
+        }
         match translated {
             Ok(Translated::Send { upstream, body, context }) => {
                 let request = RoundRequest { upstream, body, context };

@@ -11,7 +11,7 @@ use crate::StopReason;
 use crate::json;
 use crate::model::event::{Event, Stop};
 use crate::model::request_context::RequestContext;
-use crate::protocols::Translated;
+use crate::protocols::{AnswerWriter, Translated};
 use crate::steps::{Change, EndedRound, Limit};
 use crate::text::words;
 
@@ -34,7 +34,9 @@ impl Exchange {
             return false;
         }
         let answer = self.state.round_mut().and_then(|round| round.answer_mut());
-        let calls = answer.map(|answer| answer.writer_mut().take_calls()).unwrap_or_default();
+        let writer = answer.map(|answer| answer.writer_mut());
+        let of_writer = |writer: &mut dyn AnswerWriter| (writer.take_calls(), writer.is_mixed());
+        let (calls, is_mixed) = writer.map(of_writer).unwrap_or_default();
         let Some(mut step) = self.steps.between.take_if(|_| !calls.is_empty()) else {
             return false;
         };
@@ -46,13 +48,14 @@ impl Exchange {
         self.writer = self.state.take_round().and_then(Round::into_writer);
         if self.client.body.is_empty() {
             // The host needed the memory. The client's next request brings the calls again.
-            self.stop(StopReason::PauseTurn, now);
+            let reason = if is_mixed { StopReason::ToolUse } else { StopReason::PauseTurn };
+            self.stop(reason, now);
             return true;
         }
         let body = &self.client.body;
         let mut see = see(&self.config, self.can, self.ids, &self.client, body, None, now);
         see = sharing(see, self.refusals.as_ref(), &self.steps);
-        step.take_round(EndedRound { calls, output_tokens, since_ms }, &see);
+        step.take_round(EndedRound { calls, is_mixed, output_tokens, since_ms }, &see);
         self.steps.current = Some(self.run(step, When::Between, now));
         self.tell_results(now);
         self.state.make_ask_due();

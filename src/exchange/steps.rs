@@ -74,6 +74,8 @@ pub(super) struct Steps {
     pub(super) sessions: AnswerSessions,
     /// Blocks of steps with which the client's message begins.
     pub(super) opening: Vec<OpeningBlock>,
+    /// True if the blocks are the whole answer, and no model is asked.
+    pub(super) is_answered: bool,
     /// Step that holds the end of the answer until the answer is complete.
     hold: Option<Box<dyn Hold>>,
     /// Warnings of the request and its steps, for later upstream requests.
@@ -127,6 +129,7 @@ impl Steps {
             between: None,
             sessions: AnswerSessions::default(),
             opening: Vec::new(),
+            is_answered: false,
             hold: None,
             warnings: None,
         }
@@ -243,8 +246,9 @@ impl Exchange {
                 }
                 match self.end_step(body, (&[], now))? {
                     Some(Change::Body(written)) => *body = written,
-                    Some(Change::Opening(Opening { body: written, blocks, step })) => {
+                    Some(Change::Opening(Opening { body: written, blocks, step, is_whole })) => {
                         *body = written;
+                        self.steps.is_answered = is_whole;
                         self.steps.opening = blocks;
                         self.steps.between = Some(step);
                     }
@@ -328,10 +332,10 @@ impl Exchange {
             }
             let made = match question {
                 Question::Document(data) => {
-                    let (path, headers, body) =
-                        (String::new(), Vec::new(), document_at(body, data));
-                    let call = Call { id, to: To::Document { until }, path, headers, body };
-                    Some((call, Asker::Document))
+                    Some((document_call(id, document_at(body, data), until), Asker::Document))
+                }
+                Question::Fetched(document) => {
+                    Some((document_call(id, document, until), Asker::Document))
                 }
                 Question::Web(question) => Some((Call::web(id, question), Asker::Web(None))),
                 Question::Service(question) => {
@@ -554,6 +558,12 @@ impl Exchange {
         self.watchdog.sent(now);
         self.end_answer(now);
     }
+}
+
+/// Returns the call by which the host reads a document.
+fn document_call(id: CallId, document: Vec<u8>, until: Millis) -> Call {
+    let (path, headers) = (String::new(), Vec::new());
+    Call { id, to: To::Document { until }, path, headers, body: document }
 }
 
 /// Returns the bytes of a document, whose base64 data is a JSON string at the range `data` in the

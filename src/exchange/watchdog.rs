@@ -170,7 +170,8 @@ impl Watchdog {
 
     /// Records the time at which bytes were sent to the client.
     pub(crate) fn sent(&mut self, now: Millis) {
-        self.sent_at = now;
+        // The time is not known where the host has read a document.
+        self.sent_at = self.sent_at.max(now);
     }
 
     /// Returns true if nothing was sent to the client for `ping_interval_ms`.

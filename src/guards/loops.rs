@@ -232,7 +232,7 @@ pub(crate) fn annotate<'n>(turns: &mut [Turn<'n>], notes: &'n [Note]) {
         if result.content.iter().any(says) {
             continue;
         }
-        result.content.push(Block::Text(Text { text, cached: None, cited: false }));
+        result.content.push(Block::Text(Text { text, cached: None, citations: None }));
     }
 }
 

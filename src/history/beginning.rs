@@ -17,7 +17,7 @@ pub(crate) fn is_missing(turns: &[Turn<'_>]) -> bool {
 
 /// Inserts a user's turn that says that the beginning is missing.
 pub(crate) fn put_before(turns: &mut Vec<Turn<'_>>) {
-    let text = Text { text: Str::plain(BEGINNING), cached: None, cited: false };
+    let text = Text { text: Str::plain(BEGINNING), cached: None, citations: None };
     insert(turns, UserPart::Block(Block::Text(text)));
 }
 

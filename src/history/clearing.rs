@@ -109,7 +109,7 @@ fn clear_block(block: &mut Block<'_>) {
 fn clear_result(result: &mut ToolResult<'_>) {
     if result.cleared {
         let cached = result.content.iter().rev().find_map(cached);
-        let text = Text { text: Str::plain(RESULT_CLEARED), cached, cited: false };
+        let text = Text { text: Str::plain(RESULT_CLEARED), cached, citations: None };
         result.content = vec![Block::Text(text)];
     }
 }

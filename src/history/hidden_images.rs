@@ -288,7 +288,7 @@ impl<'t> McpObject<'t> {
         match (&*kind?.decode(), data, text) {
             ("image", Some(data), None) => image(data),
             ("text", None, Some(text)) => {
-                Some(Block::Text(Text { text, cached: None, cited: false }))
+                Some(Block::Text(Text { text, cached: None, citations: None }))
             }
             _ => None,
         }

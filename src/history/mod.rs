@@ -7,7 +7,8 @@
 //! 1. `read` converts each block. Unsupported blocks are refused (`refused`). Images get their true
 //!    media types (`image_types`). Placeholder texts replace images and files that the model does
 //!    not support (`omitted`). Thinking is sent back to the model that wrote the thinking
-//!    (`thinking`), and calls of server tools become texts (`server_tools`). System messages in mid
+//!    (`thinking`), and calls of server tools become texts (`server_tools`). Citations of pages
+//!    become the marks from which they were made (`cited_pages`). System messages in mid
 //!    conversation move to a position that the upstream supports (`system`).
 //! 2. `blanks` removes blank texts.
 //! 3. `neighbours` joins adjacent turns of one side.
@@ -25,6 +26,7 @@ pub(crate) mod attached;
 pub(crate) mod beginning;
 mod blanks;
 pub(crate) mod body_images;
+mod cited_pages;
 pub(crate) mod clearing;
 pub(crate) mod fetched;
 pub(crate) mod hidden_images;
@@ -46,6 +48,7 @@ mod turns;
 use crate::config::Pairing;
 use crate::error::Error;
 use crate::json::Str;
+use crate::model::search::NumberedPages;
 use crate::model::tool::ToolChange;
 use crate::model::turn::{Turn, calls};
 use crate::model::{Block, Message, Text};
@@ -71,6 +74,8 @@ pub(crate) struct History<'a> {
     pub(crate) has_reasoning: bool,
     /// Ids of all tool calls.
     pub(crate) ids: NameSet<'static>,
+    /// Pages that web searches of Creole found.
+    pub(crate) pages: NumberedPages,
 }
 
 impl<'a> History<'a> {

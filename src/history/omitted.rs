@@ -57,7 +57,7 @@ pub(super) fn replace(
 /// `what`.
 pub(super) fn words<'a>(what: &str, words: &'static str, warnings: &mut Warnings) -> Block<'a> {
     warnings.add_named("dropped", what);
-    Block::Text(Text { text: Str::plain(words), cached: None, cited: false })
+    Block::Text(Text { text: Str::plain(words), cached: None, citations: None })
 }
 
 /// Returns true if a document is a PDF whose data is in the request.

@@ -165,7 +165,7 @@ fn add(places: &mut Vec<usize>, place: usize) {
 }
 
 fn missing(id: Str<'_>) -> ToolResult<'_> {
-    let text = Text { text: Str::plain(MISSING), cached: None, cited: false };
+    let text = Text { text: Str::plain(MISSING), cached: None, citations: None };
     ToolResult { id, content: vec![Block::Text(text)], is_error: true, cleared: false }
 }
 

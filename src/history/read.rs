@@ -3,6 +3,7 @@
 
 use super::History;
 use super::attached::has_image;
+use super::cited_pages;
 use super::image_types;
 use super::omitted::{self, SHOWN_PDF_OMITTED, is_pdf};
 use super::recipient::Recipient;
@@ -35,8 +36,6 @@ pub(super) struct HistoryReading<'p, 'w, 'a> {
     is_answered: bool,
     /// Ids of the calls of tools that Creole runs.
     run_here: NameSet<'a>,
-    /// Number of pages that web searches found up to now.
-    pages: usize,
 }
 
 /// Reads messages into turns, block by block.
@@ -61,7 +60,6 @@ pub(super) fn messages<'a>(
         thought: SplitThinking::default(),
         is_answered: false,
         run_here: NameSet::default(),
-        pages: 0,
     };
     for (at, message) in messages.into_iter().enumerate() {
         reading.is_answered = Some(at) < last_answer;
@@ -91,7 +89,11 @@ fn is_unreadable(block: &Block<'_>) -> bool {
 
 /// Returns true if a block of the assistant is sent to every upstream as it is.
 fn stays(block: &Block<'_>) -> bool {
-    matches!(block, Block::Text(_) | Block::ToolUse(_))
+    match block {
+        Block::Text(text) => text.citations.is_none(),
+        Block::ToolUse(_) => true,
+        _ => false,
+    }
 }
 
 impl<'a> HistoryReading<'_, '_, 'a> {
@@ -205,10 +207,15 @@ impl<'a> HistoryReading<'_, '_, 'a> {
                 self.turns.block(block);
             }
             Block::Note => {}
-            Block::Text(_)
-            | Block::SearchResult(_)
-            | Block::ToolReference(_)
-            | Block::BrowserState { .. } => self.turns.block(block),
+            Block::Text(mut text) => {
+                if self.recipient.runs.web_search {
+                    cited_pages::mark(&mut text, &self.history.pages);
+                }
+                self.turns.block(Block::Text(text));
+            }
+            Block::SearchResult(_) | Block::ToolReference(_) | Block::BrowserState { .. } => {
+                self.turns.block(block);
+            }
         }
         Ok(())
     }
@@ -229,7 +236,7 @@ impl<'a> HistoryReading<'_, '_, 'a> {
                 self.turns.block(block);
             }
             Block::ServerToolResult(mut result) if self.is_run_here(&result) => {
-                self.pages = server_history::number_pages(&mut result, self.pages);
+                cited_pages::number(&mut result, &mut self.history.pages);
                 self.load_found(&result);
                 self.turns.result(server_history::output(result));
             }

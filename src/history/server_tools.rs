@@ -49,18 +49,6 @@ pub(super) fn output(result: Box<ServerToolResult<'_>>) -> ToolResult<'_> {
     ToolResult { id, content, is_error, cleared: false }
 }
 
-/// Numbers the pages of a web search. `known`: the number of pages of earlier searches. Returns the
-/// number of pages with this search.
-pub(super) fn number_pages(result: &mut ServerToolResult<'_>, known: usize) -> usize {
-    // The content of a cleared result has no pages any more, but their number is kept.
-    let pages = count_pages(result.content).max(result.first_page);
-    result.first_page = known.saturating_add(1);
-    match result.kind {
-        ServerResultKind::WebSearch => known.saturating_add(pages),
-        _ => known,
-    }
-}
-
 /// Returns the number of pages in the content of a web search's result.
 pub(super) fn count_pages(content: &str) -> usize {
     if content.starts_with('[') { json::elements(content).count() } else { 0 }

@@ -72,8 +72,25 @@ pub(crate) struct Text<'a> {
     pub text: Str<'a>,
     /// Member `cache_control`: the client wants the prompt cached up to this text.
     pub cached: Option<CacheMark>,
-    /// True if the text has citations.
-    pub cited: bool,
+    /// Citations of the text (member `citations`); `None` if there are none.
+    pub citations: Option<Box<TextCitations<'a>>>,
+}
+
+impl Text<'_> {
+    /// Returns true if marks of citations are written behind the text.
+    pub(crate) fn has_marks(&self) -> bool {
+        self.citations.as_ref().is_some_and(|citations| !citations.marks.is_empty())
+    }
+}
+
+/// Citations of a text, and the marks from which Creole made them.
+#[derive(Clone, Debug)]
+pub(crate) struct TextCitations<'a> {
+    /// Array of the citations, as JSON text.
+    pub json: &'a str,
+    /// Numbers of the cited pages, which are written behind the text as `[[1]]`. Empty until the
+    /// history is read.
+    pub marks: Vec<u32>,
 }
 
 /// Content of an `image` block.

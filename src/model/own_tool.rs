@@ -108,6 +108,8 @@ pub(crate) struct ToolsRunHere {
     pub(crate) web_fetch: bool,
     pub(crate) tool_search: bool,
     pub(crate) mcp: bool,
+    /// True if the model is asked to mark what it cites of a web search, as `[[1]]`.
+    pub(crate) asks_for_marks: bool,
 }
 
 impl ToolsRunHere {

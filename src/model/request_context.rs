@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::context_management::Cleared;
 use super::own_tool::OwnTool;
 use super::request::{Thinking, ThinkingMode};
+use super::search::NumberedPages;
 use crate::config::Reasoning;
 use crate::observe::report::RequestCounts;
 use crate::profile::Profile;
@@ -66,6 +67,9 @@ pub struct RequestContext {
     pub withholds_own_tools: bool,
     /// Server tools of the request that Creole runs.
     pub own_tools: Vec<Arc<OwnTool>>,
+    /// Pages of web searches in the history, which the answer can cite; empty if the model is not
+    /// asked for marks.
+    pub pages: NumberedPages,
     /// True if the client asks for verdicts on tool calls, and a judge is configured.
     pub is_judged: bool,
     /// Upstream settings that are needed to read its answers.

@@ -20,6 +20,9 @@ impl HostedSearch {
     }
 }
 
+/// Maximum number of characters of a cited text, as in Anthropic's own web search.
+pub(crate) const CITED_LETTERS: usize = 150;
+
 /// Citation: a web page that a part of the answer's text comes from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Citation {
@@ -29,6 +32,8 @@ pub struct Citation {
     pub title: String,
     /// Beginning of the part of the answer that comes from the cited web page.
     pub cited_text: String,
+    /// Number of the cited page in the conversation, if Creole ran the web search.
+    pub number: Option<u32>,
 }
 
 impl Citation {
@@ -51,6 +56,8 @@ pub struct SearchTool {
     pub max_uses: Option<u64>,
     /// Place of the user, for results from the neighbourhood.
     pub location: Option<UserLocation>,
+    /// True if the model is asked to mark what it cites, as `[[1]]`.
+    pub asks_for_marks: bool,
 }
 
 /// Place of a user, as far as the client tells it.
@@ -131,5 +138,115 @@ impl SearchFailure {
             Self::QueryTooLong => "query_too_long",
             Self::RequestTooLarge => "request_too_large",
         }
+    }
+}
+
+/// Maximum number of pages of a conversation that can be cited; older pages are forgotten.
+const CITABLE_MAX: usize = 1024;
+
+/// Pages that web searches found, numbered over the whole conversation from 1.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NumberedPages {
+    /// Number of all pages.
+    count: u32,
+    /// Newest pages, in the order of their numbers.
+    citable: Vec<CitablePage>,
+}
+
+/// Page that a text can cite.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct CitablePage {
+    number: u32,
+    url: String,
+    title: String,
+    /// First characters of the page's text.
+    beginning: String,
+}
+
+impl NumberedPages {
+    /// Returns the number of pages up to now.
+    pub(crate) fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// Returns true if no page can be cited.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.citable.is_empty()
+    }
+
+    /// Numbers the next pages, of which nothing is known.
+    pub(crate) fn skip(&mut self, pages: usize) {
+        self.count = self.count.saturating_add(u32::try_from(pages).unwrap_or(u32::MAX));
+    }
+
+    /// Numbers the next page.
+    pub(crate) fn add(&mut self, url: String, title: String, beginning: String) {
+        self.skip(1);
+        // Half of the pages are removed at once, so that each page is moved once.
+        if self.citable.len() >= CITABLE_MAX.saturating_mul(2) {
+            self.citable.drain(..CITABLE_MAX);
+        }
+        self.citable.push(CitablePage { number: self.count, url, title, beginning });
+    }
+
+    /// Returns true if the page of this number can be cited.
+    pub(crate) fn has(&self, number: u32) -> bool {
+        self.page(number).is_some()
+    }
+
+    /// Returns the address of the page of this number.
+    pub(crate) fn url(&self, number: u32) -> Option<&str> {
+        self.page(number).map(|page| page.url.as_str())
+    }
+
+    /// Returns the citation of the page of this number.
+    pub(crate) fn citation(&self, number: u32) -> Option<Citation> {
+        let page = self.page(number)?;
+        let words = if page.beginning.is_empty() { &page.title } else { &page.beginning };
+        Some(Citation {
+            url: page.url.clone(),
+            title: page.title.clone(),
+            cited_text: words.chars().take(CITED_LETTERS).collect(),
+            number: Some(number),
+        })
+    }
+
+    fn page(&self, number: u32) -> Option<&CitablePage> {
+        let at = self.citable.binary_search_by_key(&number, |page| page.number).ok()?;
+        self.citable.get(at)
+    }
+
+    /// Returns the memory size of the pages' texts in bytes.
+    pub(crate) fn held_bytes(&self) -> usize {
+        let bytes = |page: &CitablePage| {
+            let texts = [&page.url, &page.title, &page.beginning];
+            texts.into_iter().map(String::len).fold(0, usize::saturating_add)
+        };
+        self.citable.iter().map(bytes).fold(0, usize::saturating_add)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_pages_can_be_cited_and_all_are_counted() {
+        let mut pages = NumberedPages::default();
+        pages.skip(3);
+        assert!(pages.is_empty());
+        for at in 0..5000 {
+            pages.add(format!("https://a.example/{at}"), "T".to_owned(), String::new());
+        }
+        assert_eq!(pages.count(), 5003);
+        assert!(!pages.has(3) && !pages.has(4) && !pages.has(5004));
+        let citation = pages.citation(5003).unwrap();
+        assert_eq!(
+            (citation.url.as_str(), citation.number),
+            ("https://a.example/4999", Some(5003))
+        );
+        assert_eq!(citation.cited_text, "T", "a page without a text is cited by its title");
+        assert!(pages.citable.len() <= 2 * CITABLE_MAX);
+        assert!(pages.has(5003 - 1000));
     }
 }

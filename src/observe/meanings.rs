@@ -200,6 +200,11 @@ pub const WARNINGS: &[CodeMeaning] = &[
          profile, if the upstream takes that",
     ),
     row(
+        "citations_not_made",
+        "the client wants citations of fetched pages, which Creole does not make",
+        "Pages of `web_search` are cited",
+    ),
+    row(
         "mcp_content_dropped",
         "an MCP server gave content that is no text; the model was told its type and size",
         "`mcp_content_dropped:TYPE`",

@@ -208,9 +208,8 @@ impl DecideTarget<'_> {
     ) -> Result<Plan<'a>, Error> {
         let Self { client, upstream, profile, model, found } = self;
         let WindowFacts { window, input_tokens, cleared } = found;
-        let config = client.config;
+        let (config, takes_images) = (client.config, profile.image_parts != ImageParts::None);
         let (mut counts, conversation) = (tokens::counts(request), conversation::hash_of(request));
-        let takes_images = profile.image_parts != ImageParts::None;
         let attached = attached::refusable(request, takes_images, profile.file_parts);
         let thought_at = self.takes_items().then(|| first_item(&request.messages)).flatten();
         let (guards, runs) = (config.guards(upstream), client.runs(request, profile));
@@ -264,6 +263,7 @@ impl DecideTarget<'_> {
             searches: tools.searches(),
             calls_mcp: tools.calls_mcp(),
             own_tools: tools.own(),
+            pages: std::mem::take(&mut history.pages),
             withholds_own_tools: false,
             is_judged: client.is_judged(request.safeguards),
             profile: for_answer(profile, &tools),

@@ -1,6 +1,6 @@
 //! Decision which server tools of a request Creole runs.
 
-use crate::config::{ServerTools, ToolSearch};
+use crate::config::{Citations, ServerTools, ToolSearch};
 use crate::model::Request;
 use crate::model::own_tool::ToolsRunHere;
 use crate::model::tool::ToolDefinition;
@@ -22,7 +22,8 @@ pub(crate) fn runs_here(
 ) -> ToolsRunHere {
     let has_servers = request.tools.iter().any(|tool| tool.tool_type == "mcp_toolset");
     let mcp = has_servers && calls_mcp(settings, profile);
-    let mut runs = ToolsRunHere { mcp, ..ToolsRunHere::default() };
+    let asks_for_marks = settings.citations == Citations::Marks;
+    let mut runs = ToolsRunHere { mcp, asks_for_marks, ..ToolsRunHere::default() };
     for tool in &request.tools {
         match server_tool_name(tool) {
             Some("web_search") => runs.web_search = settings.searches(),

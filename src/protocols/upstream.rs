@@ -126,6 +126,14 @@ impl Translated {
         }
         Self::Send { upstream: upstream.name.clone(), body, context }
     }
+
+    /// Returns the answer of a request that the steps have answered, so that no model is asked.
+    pub(crate) fn without_model(self) -> Self {
+        let (Self::Send { mut context, .. } | Self::Answer { mut context, .. }) = self;
+        // No upstream reads the prompt.
+        context.input_tokens = 0;
+        Self::Answer { context, text: String::new(), stop_reason: StopReason::EndTurn }
+    }
 }
 
 /// Request that makes an upstream count tokens.

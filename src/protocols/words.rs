@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::guards::person::is_of_client;
 use crate::history::omitted::IMAGE_OMITTED;
 use crate::history::{server_tools as server_history, spoilt_inputs};
-use crate::json::{Reader, Str, Writer, escape, escape_compact};
+use crate::json::{self, Reader, Str, Writer, escape, escape_compact};
 use crate::model::turn::{MOVED, UserPart};
 use crate::model::{
     Block, DocumentBlock, DocumentSource, Image, ImageSource, Text, ToolResult, ToolUse, path_at,
@@ -307,6 +307,15 @@ impl<'a> Words<'_, 'a> {
                     escape(out, "Error: ");
                 }
                 server_history::push_result(out, result.content);
+            }
+            Block::Text(text) => {
+                push(out, text.text);
+                let marks = text.citations.iter().flat_map(|citations| &citations.marks);
+                for (at, number) in marks.enumerate() {
+                    escape(out, if at == 0 { " [[" } else { "[[" });
+                    json::push_u64(out, u64::from(*number));
+                    escape(out, "]]");
+                }
             }
             block => {
                 if let Block::Document(document) = block

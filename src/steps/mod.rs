@@ -134,6 +134,8 @@ pub(crate) trait Between: Step {
 #[derive(Debug)]
 pub(crate) struct EndedRound {
     pub(crate) calls: Vec<ServerCall>,
+    /// True if the client has to run calls of the round, too, so that the answer ends.
+    pub(crate) is_mixed: bool,
     /// Number of output tokens of the round.
     pub(crate) output_tokens: u64,
     /// Time since the client's request was complete, in milliseconds.
@@ -206,6 +208,8 @@ pub(crate) enum Question<'s> {
     Service(ServiceQuestion),
     /// Document that the host reads: the range of its base64 data in the body, with the quotes.
     Document(Range<usize>),
+    /// Document that the host reads, as its bytes.
+    Fetched(Vec<u8>),
 }
 
 /// Request to a model that the operator configured. `body` is in the format of the Messages API and
@@ -360,4 +364,6 @@ pub(crate) struct Opening {
     pub(crate) blocks: Vec<OpeningBlock>,
     /// Step that runs after the first round.
     pub(crate) step: Box<dyn Between>,
+    /// True if the blocks are the whole answer, and no model is asked.
+    pub(crate) is_whole: bool,
 }

@@ -410,7 +410,11 @@ pub(super) fn configured<'c>(
 
 /// Returns a server of the operator. The `token` of the request is used only if the operator says
 /// so.
-fn configured_target(name: &str, token: Option<String>, own: &McpServerSettings) -> McpTarget {
+pub(crate) fn configured_target(
+    name: &str,
+    token: Option<String>,
+    own: &McpServerSettings,
+) -> McpTarget {
     let is_plain = |token: &String| token.bytes().all(|byte| byte.is_ascii_graphic());
     McpTarget {
         name: name.to_owned(),

@@ -25,7 +25,7 @@ use super::typed::{ToolKind, Toolset};
 use crate::config::McpConnector;
 use crate::error::Error;
 use crate::model::mcp_servers::McpServers;
-use crate::model::own_tool::ToolsRunHere;
+use crate::model::own_tool::{OwnTool, ToolsRunHere};
 use crate::model::path_at;
 use crate::model::tool::{Reference, ReferencedTool, ToolChange, ToolDefinition};
 use crate::observe::warning::Warnings;
@@ -139,7 +139,11 @@ impl<'a> Offers<'a> {
             }
             ToolKind::Server(name) => match own_tool(&definition, self.rules.body, self.runs) {
                 Some(tool) => {
-                    let mut function = Function::own(&definition, tool?, self.rules.names);
+                    let tool = tool?;
+                    if matches!(&tool, OwnTool::WebFetch(fetch) if fetch.citations) {
+                        warnings.add("citations_not_made");
+                    }
+                    let mut function = Function::own(&definition, tool, self.rules.names);
                     function.place = place;
                     let state = Availability::first(definition.defer_loading, added);
                     (What::Function(Box::new(function)), state)

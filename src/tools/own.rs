@@ -29,7 +29,7 @@ impl OwnFunction {
     pub(super) fn of(tool: &OwnTool) -> Self {
         match tool {
             OwnTool::WebSearch(search) => Self {
-                description: web_search::DESCRIPTION,
+                description: web_search::description(search),
                 parameters: web_search::PARAMETERS,
                 remark: web_search::remark(search),
             },
@@ -61,7 +61,10 @@ pub(super) fn own_tool(
 ) -> Option<Result<OwnTool, Error>> {
     let name = name_of(definition).filter(|name| runs.has(name))?;
     Some(Ok(match name {
-        "web_search" => return Some(web_search::read(definition, body).map(OwnTool::WebSearch)),
+        "web_search" => {
+            let search = web_search::read(definition, body, runs.asks_for_marks);
+            return Some(search.map(OwnTool::WebSearch));
+        }
         "web_fetch" => return Some(web_fetch::read(definition, body).map(OwnTool::WebFetch)),
         "tool_search_tool_regex" => OwnTool::ToolSearch(ToolSearchMethod::Regex),
         _ => OwnTool::ToolSearch(ToolSearchMethod::Bm25),

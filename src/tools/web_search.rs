@@ -9,8 +9,10 @@ use crate::model::search::{SearchTool, UserLocation};
 use crate::model::tool::ToolDefinition;
 
 /// Description of the function for the model. A constant text keeps the upstream's prompt cache.
-pub(super) const DESCRIPTION: &str =
-    "Search the web. Returns numbered results with title, address and text.";
+const DESCRIPTION: &str = "Search the web. Returns numbered results with title, address and text.";
+
+/// Description of the function for a model that is asked to mark what it cites.
+const MARKED_DESCRIPTION: &str = "Search the web. Returns numbered results with title, address and text. To cite a result, write its number right after the statement it supports, as [[1]].";
 
 /// JSON Schema of the function's parameters.
 pub(super) const PARAMETERS: &str = r#"{"type":"object","properties":{"query":{"type":"string","description":"What to search for"}},"required":["query"],"additionalProperties":false}"#;
@@ -21,14 +23,28 @@ pub(super) const PARAMETERS: &str = r#"{"type":"object","properties":{"query":{"
 /// # Errors
 ///
 /// Both lists of domains have entries, an entry is no host, or a member has the wrong type.
-pub(super) fn read(definition: &ToolDefinition<'_>, body: &str) -> Result<SearchTool, Error> {
+pub(super) fn read(
+    definition: &ToolDefinition<'_>,
+    body: &str,
+    asks_for_marks: bool,
+) -> Result<SearchTool, Error> {
     let members = definition.rare().search();
     let in_path = |error: json::Error| Error::from(error.in_key(&path_at(body, definition.at)));
     let DomainLists { allowed, blocked } = DomainLists::read(&members).map_err(in_path)?;
     let location = members.user_location.map(location).transpose();
     let location = location.map_err(|error| in_path(error.in_key("user_location")))?;
-    let max_uses = members.max_uses;
-    Ok(SearchTool { allowed_domains: allowed, blocked_domains: blocked, max_uses, location })
+    Ok(SearchTool {
+        allowed_domains: allowed,
+        blocked_domains: blocked,
+        max_uses: members.max_uses,
+        location,
+        asks_for_marks,
+    })
+}
+
+/// Returns the description of the function for the model.
+pub(super) fn description(tool: &SearchTool) -> &'static str {
+    if tool.asks_for_marks { MARKED_DESCRIPTION } else { DESCRIPTION }
 }
 
 /// Returns the text that is appended to the description: the place of the user, if the client tells
@@ -79,7 +95,7 @@ mod tests {
         let tool = format!(r#"{{"type":"web_search_20250305","name":"web_search"{members}}}"#);
         let body = format!(r#"{{"model":"m","tools":[{{"name":"other"}},{tool}],"messages":[]}}"#);
         let request = Request::read(&body, &mut Warnings::new(false)).unwrap();
-        read(&request.tools[1], &body).map_err(|error| error.message.clone())
+        read(&request.tools[1], &body, false).map_err(|error| error.message.clone())
     }
 
     #[test]
@@ -101,6 +117,7 @@ mod tests {
             blocked_domains: vec!["a.example".to_owned(), "b.example/x/*/y".to_owned()],
             max_uses: Some(3),
             location: Some(location),
+            asks_for_marks: false,
         };
         assert_eq!(tool, Ok(expected));
     }

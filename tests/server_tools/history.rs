@@ -67,6 +67,33 @@ fn a_turn_with_calls_of_both_sides_waits_for_the_client() {
 }
 
 #[test]
+fn a_turn_with_calls_of_both_sides_can_be_run_at_once() {
+    let calls = [("web_search", r#"{"query":"alpha"}"#), ("run", "{}")];
+    let mut session =
+        Session::new(&[turn("Wait.", &calls)], &[found(&[A])]).with("tools", with_run());
+    session.config = session::config(r#", "mixed_turns": "run""#);
+    let got = session.run();
+    assert_eq!(got.kinds(), ["text", "server_tool_use", "tool_use", "web_search_tool_result"]);
+    assert_eq!((&got.message["stop_reason"], got.asked.len()), (&"tool_use".into(), 1));
+    let usage = &got.message["usage"];
+    assert_eq!(
+        (&usage["output_tokens"], &usage["server_tool_use"]["web_search_requests"]),
+        (&5.into(), &1.into())
+    );
+    let id = got.message["content"][2]["id"].clone();
+    let results = json!([{"type": "tool_result", "tool_use_id": id, "content": "ran"}]);
+    session.turns = vec![turn("It is 1. [[1]]", &[])];
+    let next =
+        Session { searches: Vec::new(), ..session }.with("messages", after(&got, results)).run();
+    assert_eq!(next.kinds(), ["text"]);
+    let messages = next.asked[0]["messages"].as_array().unwrap();
+    let roles: Vec<&str> = messages.iter().map(|it| it["role"].as_str().unwrap()).collect();
+    assert_eq!(roles, ["user", "assistant", "tool", "tool"]);
+    assert!(messages[2]["content"].as_str().unwrap().contains("[1] A"));
+    assert_eq!(next.message["content"][0]["citations"][0]["title"], "A");
+}
+
+#[test]
 fn a_pending_search_is_run_once_the_client_has_answered() {
     let before = mixed();
     let run = before.message["content"][1]["id"].clone();

@@ -8,12 +8,15 @@
     clippy::unwrap_used
 )]
 
+mod citations;
 mod fetch;
 mod history;
 mod limits;
 mod mcp;
 mod rounds;
+mod search_tool;
 mod session;
+mod side_query;
 #[path = "../support/mod.rs"]
 mod support;
 mod tool_search;

@@ -85,6 +85,8 @@ pub(crate) struct Session {
     pub(crate) newest_first: bool,
     /// Drops the client's body once an answer has begun, as a host without memory does.
     pub(crate) forgets: bool,
+    /// Text of every PDF, on a host that reads PDFs.
+    pub(crate) pdf: Option<Result<&'static str, creole::Unread>>,
 }
 
 /// Result of a session.
@@ -116,6 +118,7 @@ impl Session {
             piece: 0,
             newest_first: false,
             forgets: false,
+            pdf: None,
         }
     }
 
@@ -189,6 +192,7 @@ impl Session {
             call_services: true,
             fetch: true,
             calls_at_once: 4,
+            read_documents: self.pdf.is_some(),
             ..HostCan::default()
         };
         let mut exchange = Exchange::new(Arc::clone(&self.config), SEED, can);
@@ -258,6 +262,12 @@ impl Run<'_> {
                         self.searched.push(fetch.url.clone());
                         self.open.push((call.id, self.answers));
                         self.answers += 1;
+                    }
+                    To::Document { until } => {
+                        assert!(*until > NOW && call.body.starts_with(b"%PDF-"));
+                        let text = self.session.pdf.unwrap();
+                        let text = text.map(|text| creole::DocumentText::whole(text.to_owned()));
+                        self.exchange.handle_document(call.id, text);
                     }
                     _ => upstream = Some(call),
                 }

@@ -13,7 +13,7 @@ const IDS: [&str; 3] = ["toolu_a", "toolu_b", "toolu_c"];
 const SLEEPS: &str = r#"{"command":"sleep 1"}"#;
 
 fn text(words: &'static str) -> Block<'static> {
-    Block::Text(Text { text: Str::plain(words), cached: None, cited: false })
+    Block::Text(Text { text: Str::plain(words), cached: None, citations: None })
 }
 
 /// Tool call and its result: name, input, text of the result, and the value of `is_error`.

@@ -7,7 +7,7 @@ use crate::model::Text;
 fn failed(words: &str, is_error: bool, is_complete: Option<bool>) -> bool {
     let quoted = serde_json::to_string(words).unwrap();
     let text: Str<'_> = Reader::new(&quoted, 1).string().unwrap();
-    let content = vec![Block::Text(Text { text, cached: None, cited: false })];
+    let content = vec![Block::Text(Text { text, cached: None, citations: None })];
     let result = ToolResult { id: Str::plain("t"), content, is_error, cleared: false };
     is_failure(&result, || is_complete.unwrap())
 }

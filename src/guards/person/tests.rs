@@ -5,14 +5,14 @@ use crate::model::{Text, ToolUse};
 
 fn text(text: &'static str) -> UserPart<'static> {
     let text = Str::plain(text);
-    UserPart::Block(Block::Text(Text { text, cached: None, cited: false }))
+    UserPart::Block(Block::Text(Text { text, cached: None, citations: None }))
 }
 
 /// Returns a text part from the inside of a JSON string.
 fn escaped(raw: &'static str) -> UserPart<'static> {
     let quoted = Box::leak(format!("\"{raw}\"").into_boxed_str());
     let text = json::Reader::new(quoted, 1).string().unwrap();
-    UserPart::Block(Block::Text(Text { text, cached: None, cited: false }))
+    UserPart::Block(Block::Text(Text { text, cached: None, citations: None }))
 }
 
 fn result() -> ToolResult<'static> {

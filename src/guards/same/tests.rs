@@ -97,7 +97,7 @@ fn calls_that_differ_are_not_the_same() {
 #[test]
 fn results_are_compared_by_what_they_say() {
     let result = |words: &'static str, is_error| {
-        let text = Text { text: Str::plain(words), cached: None, cited: false };
+        let text = Text { text: Str::plain(words), cached: None, citations: None };
         ToolResult {
             id: Str::plain(words),
             content: vec![Block::Text(text)],
@@ -142,7 +142,7 @@ fn what_a_client_adds_to_a_result_makes_no_difference() {
         let block = |text: &&str| {
             let quoted = Box::leak(format!("\"{text}\"").into_boxed_str());
             let text = Reader::new(quoted, 1).string().unwrap();
-            Block::Text(Text { text, cached: None, cited: false })
+            Block::Text(Text { text, cached: None, citations: None })
         };
         ToolResult {
             id: Str::plain("t"),
@@ -177,7 +177,7 @@ fn what_a_client_adds_to_a_result_makes_no_difference() {
 #[test]
 fn results_of_every_kind_are_the_same_if_they_say_the_same() {
     let found = |title: &'static str, text: &'static str| {
-        let text = Text { text: Str::plain(text), cached: None, cited: false };
+        let text = Text { text: Str::plain(text), cached: None, citations: None };
         let (source, title) = (Str::plain("s"), Str::plain(title));
         let content = vec![Block::Text(text)];
         Block::SearchResult(Box::new(SearchResult { source, title, content }))

@@ -3,7 +3,7 @@
 
 use super::{
     Block, DocumentBlock, DocumentSource, Image, ImageSource, SearchResult, ServerResultKind,
-    ServerToolResult, ServerToolUse, Text, ToolResult, ToolUse,
+    ServerToolResult, ServerToolUse, Text, TextCitations, ToolResult, ToolUse,
 };
 use crate::json::{Raw, Str, ValueKind};
 use crate::model::limits::Many;
@@ -51,7 +51,7 @@ impl<'a> BodySource<'a, '_> {
                 if place == BlockParent::Message && text.is_empty() {
                     return Ok(Vec::new());
                 }
-                Ok(vec![Block::Text(Text { text, cached: None, cited: false })])
+                Ok(vec![Block::Text(Text { text, cached: None, citations: None })])
             }
             ValueKind::Array => {
                 let mut blocks = Vec::new();
@@ -122,18 +122,19 @@ impl<'a> BodySource<'a, '_> {
     }
 
     fn text(&mut self) -> Read<Block<'a>> {
-        let (mut text, mut cited) = (None, false);
+        let (mut text, mut citations) = (None, None);
         let mut cached = None;
         self.tagged(|source, key| match key {
             "text" => source.string(&mut text),
             "citations" => {
-                let array = source.raw_of(ValueKind::Array)?;
-                cited = array.bytes().any(|byte| byte == b'{');
+                let json = source.raw_of(ValueKind::Array)?;
+                let has_some = json.bytes().any(|byte| byte == b'{');
+                citations = has_some.then(|| Box::new(TextCitations { json, marks: Vec::new() }));
                 Ok(true)
             }
             _ => source.cacheable(key, &mut cached),
         })?;
-        Ok(Block::Text(Text { text: required(text, "text")?, cached, cited }))
+        Ok(Block::Text(Text { text: required(text, "text")?, cached, citations }))
     }
 
     fn image(&mut self, at: usize) -> Read<Block<'a>> {

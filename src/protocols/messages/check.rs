@@ -97,12 +97,11 @@ fn newest(request: &Request<'_>) -> Result<(), Error> {
         for (number, block) in message.content.iter().enumerate() {
             let path = format!("messages.{at}.content.{number}");
             match (message.role, block) {
-                (Role::User, Block::Text(text)) if text.cited => {
+                (Role::User, Block::Text(text)) if text.citations.is_some() => {
                     return gone(&format!("{path}.citations"));
                 }
                 (Role::User, Block::SearchResult(found)) => {
-                    let is_cited =
-                        |block: &Block<'_>| matches!(block, Block::Text(text) if text.cited);
+                    let is_cited = |block: &Block<'_>| matches!(block, Block::Text(text) if text.citations.is_some());
                     if let Some(inner) = found.content.iter().position(is_cited) {
                         return gone(&format!("{path}.content.{inner}.citations"));
                     }

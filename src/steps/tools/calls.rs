@@ -53,6 +53,8 @@ pub(crate) struct OwnCalls {
     turns: u32,
     calls: u32,
     result_bytes: usize,
+    /// True if the client has to run calls of the round, too.
+    is_mixed: bool,
     /// Number of output tokens of the round.
     output_tokens: u64,
     failed: u32,
@@ -152,6 +154,7 @@ impl OwnCalls {
             turns: 1,
             calls: 0,
             result_bytes: 0,
+            is_mixed: false,
             output_tokens: 0,
             failed: 0,
             must_answer: false,
@@ -371,6 +374,9 @@ impl Step for OwnCalls {
 
     fn done(mut self: Box<Self>, see: &See<'_>, report: &mut Report) -> Result<Change, Error> {
         self.end_round(see, report);
+        if self.is_mixed {
+            return Ok(Change::Stop(StopReason::ToolUse));
+        }
         let body = words::utf8(see.body).unwrap_or_default();
         // The body can be large, so it is read once for all members.
         let (mut max_tokens, mut tools, mut choice) = ("", "", "");
@@ -419,6 +425,7 @@ impl Step for OwnCalls {
 impl Between for OwnCalls {
     fn take_round(&mut self, ended: EndedRound, see: &See<'_>) {
         self.output_tokens = ended.output_tokens;
+        self.is_mixed = ended.is_mixed;
         self.left_ms = self.limits.duration_max_ms.saturating_sub(ended.since_ms);
         ended.calls.into_iter().for_each(|call| self.add(call, see));
     }

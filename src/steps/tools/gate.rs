@@ -3,10 +3,12 @@
 //!
 //! Calls of server tools pass as the blocks that the client gets anyway. At the end of a round, the
 //! gate holds back the end of the message if there are only such calls. The next round continues
-//! the message, and the end has the sums of all rounds.
+//! the message, and the end has the sums of all rounds. If the client has to run calls, too, the
+//! message ends with the round: before the server tools are run, or with their results.
 
 use super::OpeningBlock;
 use crate::StopReason;
+use crate::config::MixedTurns;
 use crate::model::context_management::Cleared;
 use crate::model::counts::Counts;
 use crate::model::event::{
@@ -35,6 +37,8 @@ pub(super) struct ToolGate {
     calls: Vec<ServerCall>,
     /// True if the client has to run a call of the round.
     has_client_call: bool,
+    /// True if server tools are run even if the client has to run a call of the round.
+    runs_mixed: bool,
     sums: Sums,
 }
 
@@ -93,8 +97,14 @@ impl ToolGate {
             open: None,
             calls: Vec::new(),
             has_client_call: false,
+            runs_mixed: false,
             sums: Sums { rounds: told.rounds.then(Vec::new), told, ..Sums::default() },
         }
+    }
+
+    /// Sets how a round is handled that ends with calls of both sides.
+    pub(super) fn with_mixed(self, mixed: MixedTurns) -> Self {
+        Self { runs_mixed: mixed == MixedTurns::Run, ..self }
     }
 
     /// Writes an event for the client, and into the record.
@@ -137,11 +147,13 @@ impl ToolGate {
         self.sums.uses.add(result);
     }
 
-    /// Holds back the end of the message if the round ended with calls of server tools alone.
+    /// Holds back the end of the message if the round ended with calls of server tools that are run
+    /// now.
     fn stop(&mut self, stop: &Stop<'_>, out: &mut Vec<u8>) {
         self.phase = WriterPhase::Ended;
         self.sums.add(&stop.counts);
-        let goes_on = stop.reason == StopReason::ToolUse && !self.has_client_call;
+        let is_theirs = self.has_client_call && !self.runs_mixed;
+        let goes_on = stop.reason == StopReason::ToolUse && !is_theirs;
         self.sums.cleared = stop.cleared.or(self.sums.cleared);
         if goes_on && !self.calls.is_empty() {
             return;
@@ -230,6 +242,10 @@ impl AnswerWriter for ToolGate {
 
     fn take_calls(&mut self) -> Vec<ServerCall> {
         std::mem::take(&mut self.calls)
+    }
+
+    fn is_mixed(&self) -> bool {
+        self.has_client_call
     }
 
     fn take_blocks(&mut self) -> Vec<u8> {

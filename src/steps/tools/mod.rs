@@ -10,10 +10,12 @@
 //! | file | contents |
 //! |---|---|
 //! | `gate` | writer that keeps the client's message open over several rounds |
+//! | `cite` | citations of pages that web searches found |
 //! | `calls` | calls of an answer with their results, and the limits of the loop |
 //! | `kinds` | kinds of tools: a row for each |
 //! | `job` | work for one call, and its output |
-//! | `pending` | calls that the history left without a result, and searches of Claude Code |
+//! | `pending` | calls that the history left without a result |
+//! | `side_query` | requests of Claude Code that ask for one search |
 //! | `body` | request of the next round |
 //! | `search` | `web_search`: requests to search services, and their results |
 //! | `tool_search` | `tool_search_tool_regex`, `tool_search_tool_bm25`: searches for deferred tools |
@@ -22,6 +24,7 @@
 
 mod body;
 mod calls;
+mod cite;
 mod fetch;
 mod gate;
 mod job;
@@ -29,17 +32,20 @@ mod kinds;
 pub(crate) mod mcp;
 mod pending;
 mod search;
+mod side_query;
 mod tool_search;
 
 pub(crate) use pending::begin as begin_pending;
 
 use super::{Between, See};
 use crate::headers::Headers as _;
+use crate::json;
 use crate::model::event::{CallKind, CallStart, Event, ServerCall, ServerResult};
 use crate::model::own_tool::OwnTool;
 use crate::model::request_context::RequestContext;
 use crate::protocols::{self, AnswerWriter};
 use calls::OwnCalls;
+use cite::CitingWriter;
 use gate::{Told, ToolGate};
 use job::OwnOutput;
 
@@ -50,6 +56,8 @@ pub(crate) enum OpeningBlock {
     Call(ServerCall),
     /// Result of a call, by the id of the call, and true if the tool was run for this call.
     Result(String, OwnOutput, bool),
+    /// Text that Creole writes in the model's place.
+    Text(String),
 }
 
 impl OpeningBlock {
@@ -64,13 +72,18 @@ impl OpeningBlock {
             Self::Result(id, output, is_first) => {
                 write(Event::ServerResult(output.result(id, *is_first)));
             }
+            Self::Text(text) => {
+                write(Event::TextBegins);
+                write(Event::Text(&json::escaped(text)));
+                write(Event::BlockEnds);
+            }
         }
     }
 
     /// Returns the result in the block, if it is one.
     fn result(&self) -> Option<ServerResult<'_>> {
         match self {
-            Self::Call(_) => None,
+            Self::Call(_) | Self::Text(_) => None,
             Self::Result(id, output, is_first) => Some(output.result(id, *is_first)),
         }
     }
@@ -79,6 +92,7 @@ impl OpeningBlock {
         match self {
             Self::Call(call) => call.held_bytes(),
             Self::Result(id, output, _) => id.len().saturating_add(output.held_bytes()),
+            Self::Text(text) => text.len(),
         }
     }
 }
@@ -103,5 +117,13 @@ pub(crate) fn writer(
     let wants_rounds = see.headers.value("anthropic-beta").is_some();
     let is_of_web = |tool: &OwnTool| matches!(tool, OwnTool::WebSearch(_) | OwnTool::WebFetch(_));
     let uses = context.own_tools.iter().any(|tool| is_of_web(tool));
-    Box::new(ToolGate::new((client, record), opening, Told { rounds: wants_rounds, uses }))
+    let told = Told { rounds: wants_rounds, uses };
+    let gate = ToolGate::new((client, record), opening, told);
+    let gate = Box::new(gate.with_mixed(see.config.settings.server_tools.mixed_turns));
+    let asks_for_marks =
+        |tool: &OwnTool| matches!(tool, OwnTool::WebSearch(search) if search.asks_for_marks);
+    match context.own_tools.iter().any(|tool| asks_for_marks(tool)) {
+        true => Box::new(CitingWriter::new(gate, context.pages.clone())),
+        false => gate,
+    }
 }

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use super::OpeningBlock;
 use super::body::NextRequest;
 use super::calls::{OwnCalls, choice_of};
+use super::side_query::{self, ForcedSearch, call_of, query_of};
 use crate::config::{Protocol, Settings, SideQuery};
 use crate::error::Error;
 use crate::json;
@@ -29,9 +30,6 @@ use crate::text::names::NameSet;
 use crate::text::words;
 use crate::tools::own_tools;
 
-/// Beginning of the text with which Claude Code asks for a web search.
-const CLAUDE_CODE_ASKS: &str = "Perform a web search for the query: ";
-
 /// End of the types of the blocks with calls of server tools. Each request is searched for this
 /// text, once.
 const CALLS: &str = "_tool_use\"";
@@ -41,6 +39,8 @@ struct Pending {
     calls: OwnCalls,
     /// Call that Creole makes in the model's place.
     own: Option<ServerCall>,
+    /// True if the results of the call are the answer, and no model is asked.
+    is_whole: bool,
 }
 
 /// Collects the calls that are due before the first round.
@@ -50,7 +50,7 @@ pub(crate) fn begin(see: &See<'_>, _: &mut Report) -> Option<Box<dyn Step>> {
         return None;
     }
     let body = see.text()?;
-    let may_ask = settings.searches() && words::has(body, CLAUDE_CODE_ASKS);
+    let may_ask = settings.searches() && side_query::is_possible(body);
     if !words::has(body, CALLS) && !may_ask {
         return None;
     }
@@ -67,12 +67,12 @@ pub(crate) fn begin(see: &See<'_>, _: &mut Report) -> Option<Box<dyn Step>> {
     }
     let choice = json::member(body, "tool_choice").unwrap_or_default();
     let may_call = json::member(choice, "type") != Some("\"none\"");
-    let own = match settings.web_search.side_query {
-        SideQuery::Search if may_call && runs.web_search => {
-            query_of(&request).map(|query| own_call(&query, see))
-        }
-        SideQuery::Search | SideQuery::Model => None,
-    };
+    let side_query = settings.web_search.side_query;
+    let query = query_of(&request).filter(|_| may_ask && may_call && runs.web_search);
+    if query.is_some() && side_query == SideQuery::Model {
+        return side_query::is_free(choice).then(|| Box::new(ForcedSearch) as Box<dyn Step>);
+    }
+    let own = query.map(|query| call_of(&query, see));
     let pending = match &own {
         Some(call) => vec![call.clone()],
         None => pending_calls(&request.messages, &tools),
@@ -82,27 +82,8 @@ pub(crate) fn begin(see: &See<'_>, _: &mut Report) -> Option<Box<dyn Step>> {
     }
     let mut calls = OwnCalls::new(tools, settings);
     pending.into_iter().for_each(|call| calls.add(call, see));
-    Some(Box::new(Pending { calls, own }))
-}
-
-/// Returns the query of a request in which Claude Code asks for one search.
-fn query_of(request: &Request<'_>) -> Option<String> {
-    // Toolsets of servers that the operator offers do not count.
-    let of_client = request.tools.iter().filter(|tool| tool.tool_type != "mcp_toolset");
-    let ([message], 1) = (request.messages.as_slice(), of_client.count()) else {
-        return None;
-    };
-    let [Block::Text(text)] = message.content.as_slice() else { return None };
-    let text = text.text.decode();
-    let query = text.strip_prefix(CLAUDE_CODE_ASKS).filter(|_| message.role == Role::User)?;
-    Some(query.trim().to_owned())
-}
-
-fn own_call(query: &str, see: &See<'_>) -> ServerCall {
-    let input = json::written(|json| {
-        json.begin_object().key("query").text(query).end_object();
-    });
-    ServerCall { id: see.ids.search(0), name: "web_search".to_owned(), input }
+    let is_whole = own.is_some() && side_query == SideQuery::Results;
+    Some(Box::new(Pending { calls, own, is_whole }))
 }
 
 /// Returns the calls of server tools without a result, if the newest answer has some and the
@@ -167,21 +148,24 @@ impl Step for Pending {
     }
 
     fn done(self: Box<Self>, see: &See<'_>, report: &mut Report) -> Result<Change, Error> {
-        let Self { mut calls, own } = *self;
+        let Self { mut calls, own, is_whole } = *self;
         calls.settle();
         // A forced search was run, and must not be forced again.
         let body = see.text().unwrap_or_default();
         let choice = choice_of(json::member(body, "tool_choice").unwrap_or_default(), "auto");
         let tool_choice = own.is_some().then_some(choice.as_str());
         let own = own.map(OpeningBlock::Call).into_iter();
-        let blocks: Vec<OpeningBlock> = own.chain(calls.opening()).collect();
+        let mut blocks: Vec<OpeningBlock> = own.chain(calls.opening()).collect();
         calls.end_opening(see, report);
         let mut writer = protocols::writer(false, see.ids);
         blocks.iter().for_each(|block| block.write(|event| writer.write(event, &mut Vec::new())));
         let written = writer.take_blocks();
         let next = NextRequest { blocks: &written, tool_choice, ..NextRequest::default() };
         let body = next.written(body);
-        Ok(Change::Opening(Opening { body, blocks, step: Box::new(calls) }))
+        if is_whole {
+            blocks.push(side_query::listing(&blocks));
+        }
+        Ok(Change::Opening(Opening { body, blocks, step: Box::new(calls), is_whole }))
     }
 
     fn held_bytes(&self) -> usize {

@@ -2,7 +2,8 @@
 //! tools, and citations.
 //!
 //! `encrypted_content` carries the text of a page in the client's history (`carry::sealed`). It is
-//! empty if the text is unknown. `encrypted_index` is empty: only Anthropic could read one.
+//! empty if the text is unknown. `encrypted_index` carries the number of a page that Creole found;
+//! it is empty for pages that an upstream found.
 
 use crate::carry::sealed;
 use crate::json::Writer;
@@ -138,6 +139,7 @@ pub(super) fn write_citation(citation: &Citation, out: &mut Vec<u8>) {
     json.key("url").text(&citation.url);
     json.key("title").text(&citation.title);
     json.key("cited_text").text(&citation.cited_text);
-    json.key("encrypted_index").text("");
+    let index = citation.number.map(|number| sealed::seal_index(number, &citation.url));
+    json.key("encrypted_index").text(&index.unwrap_or_default());
     json.end_object();
 }

@@ -33,7 +33,7 @@ impl<'a> InputWriter<'_, 'a> {
                     // Consecutive actions of the server's own tools are described in one message; a
                     // text of the model gets a message of its own.
                     let told = match block {
-                        Block::Text(_) => 0,
+                        Block::Text(_) => cut_texts(block, rest),
                         _ => rest.iter().take_while(|next| is_told(next)).count(),
                     };
                     let (said, behind) = rest.split_at_checked(told).unwrap_or_default();
@@ -47,7 +47,8 @@ impl<'a> InputWriter<'_, 'a> {
         Ok(())
     }
 
-    /// Writes one message with the texts of several blocks, each on a new line.
+    /// Writes one message with the texts of several blocks. Texts that Creole cut at citations are
+    /// joined without a gap; other blocks begin a line.
     ///
     /// The content is a string, because all servers accept a string without an `id` of the message.
     fn words_of(
@@ -64,7 +65,7 @@ impl<'a> InputWriter<'_, 'a> {
         self.words.push_said(json.out(), first)?;
         for block in others {
             let before = json.out().len();
-            if before > from {
+            if before > from && !matches!(block, Block::Text(_)) {
                 escape(json.out(), "\n");
             }
             let said = json.out().len();
@@ -112,6 +113,18 @@ impl<'a> InputWriter<'_, 'a> {
         json.end_object();
         Ok(())
     }
+}
+
+/// Returns the number of texts at the start of `rest` that belong to one text with `first`, which
+/// Creole cut at its citations.
+fn cut_texts(first: &Block<'_>, rest: &[Block<'_>]) -> usize {
+    let has_marks = |block: &Block<'_>| matches!(block, Block::Text(text) if text.has_marks());
+    let mut was_cut = has_marks(first);
+    let belongs = |next: &&Block<'_>| {
+        let is_cut = has_marks(next);
+        matches!(next, Block::Text(_)) && (std::mem::replace(&mut was_cut, is_cut) || is_cut)
+    };
+    rest.iter().take_while(belongs).count()
 }
 
 /// Returns true if a block is an action of the server's own tools. The description of the action is

@@ -10,6 +10,7 @@ use html5gum::{Span, Tokenizer};
 
 use super::element::PageElement;
 use super::layout::{Gap, PageLayout};
+use super::link::LinkBase;
 use super::skip::SkippedElement;
 use crate::steps::address::WebAddress;
 use crate::text::words;
@@ -68,7 +69,7 @@ struct StartTag {
 struct HtmlReader {
     layout: PageLayout,
     /// Address to which links are relative.
-    base: WebAddress,
+    base: LinkBase,
     has_base: bool,
     title: String,
     is_in_title: bool,
@@ -89,7 +90,7 @@ impl HtmlReader {
         let attribute = ReadAttribute::Other;
         Self {
             layout: PageLayout::new(bytes_max),
-            base,
+            base: LinkBase::new(base),
             has_base: false,
             title: String::new(),
             is_in_title: false,
@@ -225,11 +226,11 @@ impl HtmlReader {
             .map(str::trim)
             .filter(|href| !href.is_empty() && !href.starts_with('#'));
         let Some(href) = href else { return };
-        let bytes = href.len().saturating_add(self.base.path().len());
+        let bytes = href.len().saturating_add(self.base.path_bytes());
         let Some(left) = self.link_bytes_left.checked_sub(bytes) else { return };
         self.link_bytes_left = left;
-        if let Some(address) = self.base.joined(href) {
-            self.layout.begin_link(address);
+        if let Some(url) = self.base.url_of(href) {
+            self.layout.begin_link(url);
         }
     }
 
@@ -237,7 +238,9 @@ impl HtmlReader {
     fn set_base(&mut self) {
         if let Some(href) = self.tag.href.take().filter(|_| !self.has_base) {
             self.has_base = true;
-            self.base = self.base.joined(&href).unwrap_or_else(|| self.base.clone());
+            if let Some(base) = self.base.joined(&href) {
+                self.base = base;
+            }
         }
     }
 }

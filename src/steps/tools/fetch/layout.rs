@@ -3,7 +3,6 @@
 //! White space and marks are written just before the next word. So no line begins or ends with
 //! white space, and an empty element leaves nothing.
 
-use crate::steps::address::WebAddress;
 use crate::text::words;
 
 /// Maximum depth of nested elements that is counted.
@@ -44,7 +43,7 @@ pub(super) struct PageLayout {
 }
 
 struct OpenLink {
-    address: WebAddress,
+    url: String,
     /// True if the opening bracket was written.
     is_open: bool,
 }
@@ -91,14 +90,19 @@ impl PageLayout {
         if self.pre > 0 {
             return self.raw(text);
         }
-        for (at, word) in text.split(char::is_whitespace).enumerate() {
-            if at > 0 {
+        let mut rest = text;
+        loop {
+            let words = rest.trim_start();
+            if words.len() < rest.len() {
                 self.gap = self.gap.max(Gap::Space);
             }
-            if !word.is_empty() {
-                self.begin_word();
-                self.push(word);
+            if words.is_empty() {
+                return;
             }
+            let (folded, behind) = words::split_at(words, folded_length(words));
+            self.begin_word();
+            self.push(folded);
+            rest = behind;
         }
     }
 
@@ -190,16 +194,16 @@ impl PageLayout {
     }
 
     /// Begins a link. Its marks are written around its text, if there is any.
-    pub(super) fn begin_link(&mut self, address: WebAddress) {
+    pub(super) fn begin_link(&mut self, url: String) {
         self.end_link();
         if self.pre == 0 {
-            self.link = Some(OpenLink { address, is_open: false });
+            self.link = Some(OpenLink { url, is_open: false });
         }
     }
 
     pub(super) fn end_link(&mut self) {
-        if let Some(OpenLink { address, is_open: true }) = self.link.take() {
-            self.push(&["](", &address.url(), ")"].concat());
+        if let Some(OpenLink { url, is_open: true }) = self.link.take() {
+            ["](", &url, ")"].into_iter().for_each(|text| self.push(text));
         }
     }
 
@@ -263,5 +267,93 @@ impl PageLayout {
         let room = self.bytes_max.saturating_sub(self.out.len());
         self.is_cut = text.len() > room;
         self.out.push_str(words::beginning(text, room));
+    }
+}
+
+/// Returns the length of the beginning of a text in which words are divided by single spaces. The
+/// text begins with a word.
+fn folded_length(text: &str) -> usize {
+    let start = folded_blocks(text.as_bytes());
+    let mut is_after_space = false;
+    // The byte before the rest may be a space.
+    for (at, byte) in text.bytes().enumerate().skip(start.saturating_sub(1)) {
+        let is_space = match byte {
+            b' ' if !is_after_space => {
+                is_after_space = true;
+                continue;
+            }
+            b'\t'..=b'\r' | b' ' => true,
+            // First bytes of the characters that are white space and not ASCII.
+            0xc2 | 0xe1 | 0xe2 | 0xe3 => {
+                let letter = text.get(at..).and_then(|text| text.chars().next());
+                letter.is_some_and(char::is_whitespace)
+            }
+            _ => false,
+        };
+        if is_space {
+            return at.saturating_sub(usize::from(is_after_space));
+        }
+        is_after_space = false;
+    }
+    text.len().saturating_sub(usize::from(is_after_space))
+}
+
+/// Number of bytes of a text that are looked at together.
+const BLOCK_BYTES: usize = 32;
+
+/// Returns the length of the blocks at the beginning of a text that have only ASCII characters, and
+/// single spaces between words.
+fn folded_blocks(bytes: &[u8]) -> usize {
+    let is_other = |(byte, next): (&u8, &u8)| {
+        // Without branches, the compiler looks at all bytes of a block at once.
+        (*byte < b' ') | (*byte > b'~') | ((*byte == b' ') & (*next == b' '))
+    };
+    let nexts = bytes.get(1..).unwrap_or_default();
+    let blocks = bytes.chunks_exact(BLOCK_BYTES).zip(nexts.chunks_exact(BLOCK_BYTES));
+    let is_folded = |(block, next): &(&[u8], &[u8])| {
+        !block.iter().zip(next.iter()).map(is_other).fold(false, |all, one| all | one)
+    };
+    blocks.take_while(is_folded).count().saturating_mul(BLOCK_BYTES)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Text that is laid out word by word.
+    fn by_words(texts: &[String], bytes_max: usize) -> (String, bool) {
+        let mut layout = PageLayout::new(bytes_max);
+        for text in texts {
+            for (at, word) in text.split(char::is_whitespace).enumerate() {
+                if at > 0 {
+                    layout.gap(Gap::Space);
+                }
+                layout.text(word);
+            }
+        }
+        layout.finish()
+    }
+
+    proptest! {
+        #[test]
+        fn runs_of_words_are_laid_out_as_single_words_are(
+            mixed in proptest::collection::vec("[ab \\n\\t\u{85}\u{a0}\u{a1}é\u{1680}\u{2003}\u{2028}\u{3000}か\u{b}𝄞]{0,12}", 0..4),
+            long in "([a-z]{1,12}( |  |\\n|é)?){0,20}",
+            bytes_max in 0..200usize,
+        ) {
+            let texts: Vec<String> = mixed.into_iter().chain([long]).collect();
+            let mut layout = PageLayout::new(bytes_max);
+            texts.iter().for_each(|text| layout.text(text));
+            prop_assert_eq!(layout.finish(), by_words(&texts, bytes_max));
+        }
+    }
+
+    #[test]
+    fn every_character_of_white_space_has_one_of_the_known_first_bytes() {
+        for letter in (char::MIN..=char::MAX).filter(|letter| letter.is_whitespace()) {
+            assert_eq!(folded_length(&format!("a{letter} b")), 1, "{letter:?}");
+        }
     }
 }

@@ -10,11 +10,13 @@
 //! | `element` | meanings of the elements of HTML |
 //! | `skip` | elements that are left out |
 //! | `layout` | lines and marks of the text |
+//! | `link` | addresses of the links in a page |
 
 mod address;
 mod element;
 mod html;
 mod layout;
+mod link;
 mod page;
 mod prior;
 mod skip;
@@ -25,10 +27,10 @@ use crate::config::{PriorContext, ServerTools, Settings, WebFetch};
 use crate::headers::time;
 use crate::json;
 use crate::model::Request;
-use crate::model::fetch::{FetchFailure, FetchTool, FetchedPage};
+use crate::model::fetch::{FetchFailure, FetchTool, FetchedPage, PageContent};
 use crate::observe::report::Report;
 use crate::observe::warning::Warnings;
-use crate::steps::{Came, Nothing, Question, ReadLimits, See, WebAnswer, WebQuestion};
+use crate::steps::{Came, Nothing, Question, ReadLimits, See, Unread, WebAnswer, WebQuestion};
 use address::PageAddress;
 use page::PageLimits;
 
@@ -47,6 +49,8 @@ struct FetchSetup {
     bytes_max: usize,
     /// Time of the call, as in RFC 3339.
     time: String,
+    /// True if the host can read PDFs, of which only the text is kept.
+    reads_pdf: bool,
 }
 
 /// Fetch of a page for one call.
@@ -57,6 +61,8 @@ struct FetchJob {
     address: PageAddress,
     /// Number of redirections followed.
     redirects: u32,
+    /// PDF that the page is, which the host reads next.
+    pdf: Option<Vec<u8>>,
 }
 
 /// Begins the fetch of a call with this input.
@@ -65,7 +71,10 @@ struct FetchJob {
 /// The output for an input without an address that may be fetched.
 pub(super) fn begin(tool: &FetchTool, input: &str, see: &See<'_>) -> Result<Begun, OwnOutput> {
     let failed = |failure| OwnOutput::Page(Err(failure), false);
-    let setup = FetchSetup::new(tool, &see.config.settings.server_tools, see.now);
+    let mut setup = FetchSetup::new(tool, &see.config.settings.server_tools, see.now);
+    if let Some(setup) = &mut setup {
+        setup.reads_pdf = reads_pdf(see);
+    }
     let job = FetchJob::new(input, setup.ok_or_else(|| failed(FetchFailure::Unavailable))?);
     let job = job.map_err(failed)?;
     let needs_name = job.setup.settings.prior_context == PriorContext::Required;
@@ -73,6 +82,13 @@ pub(super) fn begin(tool: &FetchTool, input: &str, see: &See<'_>) -> Result<Begu
         return Err(failed(FetchFailure::UrlNotInPriorContext));
     }
     Ok(Begun { key: Some(job.address.url()), work: Work::Asks(Box::new(job)) })
+}
+
+/// Returns true if the host can read PDFs. Everything in a PDF but its text is lost, which strict
+/// mode does not permit.
+fn reads_pdf(see: &See<'_>) -> bool {
+    let settings = &see.config.settings;
+    see.can.read_documents && settings.read_documents.pages_max > 0 && !settings.strict
 }
 
 /// Returns true if the conversation in a request names an address.
@@ -95,7 +111,7 @@ impl FetchJob {
         if !setup.permits(&address) {
             return Err(FetchFailure::UrlNotAllowed);
         }
-        Ok(Self { setup, address, redirects: 0 })
+        Ok(Self { setup, address, redirects: 0, pdf: None })
     }
 
     /// Returns the request for the page.
@@ -112,14 +128,21 @@ impl FetchJob {
     }
 
     /// Takes the answer of the page's server. Returns the result of the call; `None` if a
-    /// redirection must be followed.
+    /// redirection must be followed, or a PDF must be read.
     fn take_answer(&mut self, came: Came) -> Option<FetchOutcome> {
         let answer = match came {
             Came::Web(answer) => answer,
+            Came::Document(Ok(document)) => return Some(Ok(self.page_of_pdf(&document.text))),
+            Came::Document(Err(reason)) => return Some(Err(failure_of(reason))),
+            Came::Nothing(_) if self.pdf.is_some() => return Some(Err(FetchFailure::Unavailable)),
             Came::Nothing(Nothing::NotAllowed) => return Some(Err(FetchFailure::UrlNotAllowed)),
             _ => return Some(Err(FetchFailure::UrlNotAccessible)),
         };
         match answer.status {
+            200..=299 if self.keeps_pdf(&answer) => {
+                self.pdf = Some(answer.body);
+                None
+            }
             200..=299 => Some(self.read(&answer)),
             301 | 302 | 303 | 307 | 308 => {
                 let location = answer.location.as_deref();
@@ -144,6 +167,28 @@ impl FetchJob {
         Ok(())
     }
 
+    /// Returns true if an answer is a PDF that the host can read.
+    fn keeps_pdf(&self, answer: &WebAnswer) -> bool {
+        let is_whole = answer.is_whole && answer.body.len() <= self.setup.bytes_max;
+        let content_type = answer.content_type.as_deref();
+        self.setup.reads_pdf && is_whole && page::is_pdf(&answer.body, content_type)
+    }
+
+    /// Returns the page for the text of a PDF.
+    fn page_of_pdf(&self, text: &str) -> FetchedPage {
+        self.page(None, PageContent::Text(page::cut(text, self.setup.text_bytes_max())))
+    }
+
+    fn page(&self, title: Option<String>, content: PageContent) -> FetchedPage {
+        FetchedPage {
+            url: self.address.url(),
+            title,
+            content,
+            retrieved_at: Some(self.setup.time.clone()),
+            is_to_be_cited: self.setup.tool.citations,
+        }
+    }
+
     fn read(&self, answer: &WebAnswer) -> FetchOutcome {
         if answer.body.len() > self.setup.bytes_max {
             return Err(FetchFailure::ContentTooLarge);
@@ -155,19 +200,16 @@ impl FetchJob {
         let limits = PageLimits { text_bytes_max: self.setup.text_bytes_max(), takes_pdf: false };
         let content_type = answer.content_type.as_deref();
         let (title, content) = page::read(&answer.body, content_type, self.address.web(), limits)?;
-        Ok(FetchedPage {
-            url: self.address.url(),
-            title,
-            content,
-            retrieved_at: Some(self.setup.time.clone()),
-            is_to_be_cited: self.setup.tool.citations,
-        })
+        Ok(self.page(title, content))
     }
 }
 
 impl Job for FetchJob {
     fn ask(&self, _: &See<'_>) -> Option<Question<'static>> {
-        Some(self.question())
+        Some(match &self.pdf {
+            Some(pdf) => Question::Fetched(pdf.clone()),
+            None => self.question(),
+        })
     }
 
     fn limits(&self, status: u16, _: &Settings) -> ReadLimits {
@@ -189,7 +231,20 @@ impl Job for FetchJob {
     }
 
     fn held_bytes(&self) -> usize {
-        self.address.url().len()
+        let pdf = self.pdf.as_ref().map_or(0, Vec::len);
+        self.address.url().len().saturating_add(pdf)
+    }
+}
+
+/// Returns the failure of a fetch whose PDF has no text.
+fn failure_of(reason: Unread) -> FetchFailure {
+    match reason {
+        Unread::TooSlow | Unread::NoTime | Unread::TooMany | Unread::Failed => {
+            FetchFailure::Unavailable
+        }
+        Unread::Encrypted | Unread::Malformed | Unread::NoText | Unread::NoLetters => {
+            FetchFailure::UnsupportedContentType
+        }
     }
 }
 
@@ -199,7 +254,7 @@ impl FetchSetup {
         let web_fetch = settings.web_fetch.clone()?;
         let bytes_max = web_fetch.bytes_max.min(settings.answer_bytes_max);
         let (tool, time) = (tool.clone(), time::rfc3339(now / 1000));
-        Some(Self { tool, settings: web_fetch, bytes_max, time })
+        Some(Self { tool, settings: web_fetch, bytes_max, time, reads_pdf: false })
     }
 
     /// Returns true if the lists of the client and of the operator permit an address.

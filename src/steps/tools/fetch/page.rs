@@ -69,15 +69,25 @@ pub(super) fn read(
             let read = html::read(&text, address, bytes_max);
             (read.title, read.text, read.is_cut)
         }
-        _ => {
-            let kept = words::beginning(&text, bytes_max);
-            (None, kept.to_owned(), kept.len() < text.len())
-        }
+        _ => return Ok((None, PageContent::Text(cut(&text, bytes_max)))),
     };
     if is_cut {
         text.push_str(CUT);
     }
     Ok((title, PageContent::Text(text)))
+}
+
+/// Returns true if a page is a PDF.
+pub(super) fn is_pdf(body: &[u8], content_type: Option<&str>) -> bool {
+    let (media_type, _) = content_type.map(parts).unwrap_or_default();
+    kind_of(&media_type, body) == Some(PageKind::Pdf)
+}
+
+/// Returns a text of at most `bytes_max` bytes, with a note if it was cut.
+pub(super) fn cut(text: &str, bytes_max: usize) -> String {
+    let kept = words::beginning(text, bytes_max);
+    let note = if kept.len() < text.len() { CUT } else { "" };
+    [kept, note].concat()
 }
 
 /// Returns the media type of a `content-type` header in lower case, and its charset.

@@ -27,15 +27,17 @@ const ERROR_BYTES_MAX: usize = 64 << 10;
 
 /// Result of a message to an MCP server.
 #[derive(Debug)]
-pub(super) enum McpOutcome {
+pub(crate) enum McpOutcome {
     /// Output of a call of an MCP server's tool.
     Mcp(McpOutput),
+    /// Result of a call as the MCP server sent it, as JSON text.
+    McpResult(String),
     /// Tools of an MCP server, or the reason why the server did not list them.
     McpList(Result<McpList, McpFailure>),
 }
 
 /// Work for a list or a call: messages to an MCP server, one after another, and then the outcome.
-pub(super) trait McpJob {
+pub(crate) trait McpJob {
     /// Returns the job's question; `None` if it cannot be asked before an earlier job has its
     /// answer.
     fn ask(&self, see: &See<'_>, shared: &Sessions) -> Option<Question<'static>>;
@@ -356,6 +358,8 @@ pub(crate) struct McpCallJob {
     arguments: String,
     /// Headers that mirror arguments.
     mirrored: Vec<Header>,
+    /// True if the outcome is the result as the server sent it.
+    is_raw: bool,
 }
 
 // Arguments are data of users.
@@ -390,7 +394,13 @@ impl McpCallJob {
             tool: tool.to_owned(),
             arguments: arguments.to_owned(),
             mirrored: mirror::headers(schema, arguments),
+            is_raw: false,
         })
+    }
+
+    /// Makes the result of the call the job's outcome as the server sends it.
+    pub(crate) fn raw(self) -> Self {
+        Self { is_raw: true, ..self }
     }
 }
 
@@ -422,6 +432,10 @@ impl McpJob for McpCallJob {
                     error.message = error.message.replace(token, "…");
                 }
                 McpOutput::failed(server, &McpFailure::Rpc(error))
+            }
+            Talked::Answered(Rpc::Result(result)) if self.is_raw => {
+                self.talk.end(shared);
+                return Some(McpOutcome::McpResult(result));
             }
             Talked::Answered(Rpc::Result(result)) => McpOutput::read(&result, &mut report.warnings),
         };

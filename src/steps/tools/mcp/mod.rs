@@ -39,6 +39,7 @@ mod session;
 mod tests;
 
 pub(crate) use answer::RpcEnd;
+pub(super) use call::{McpCallJob, McpJob, McpOutcome};
 pub(crate) use lists::begin as begin_lists;
 pub(crate) use memory::ToolMemory;
 pub(super) use run::begin;

@@ -56,7 +56,7 @@ impl Job for McpRun {
     fn take(&mut self, came: Came, report: &mut Report) -> Option<OwnOutput> {
         match self.job.take(came, &mut self.sessions.lock(), report)? {
             McpOutcome::Mcp(output) => Some(OwnOutput::Mcp(output)),
-            McpOutcome::McpList(_) => None,
+            McpOutcome::McpList(_) | McpOutcome::McpResult(_) => None,
         }
     }
 

@@ -17,7 +17,7 @@ const SESSION_ID_BYTES_MAX: usize = 1024;
 pub(crate) struct AnswerSessions(Arc<Mutex<Sessions>>);
 
 impl AnswerSessions {
-    pub(super) fn lock(&self) -> MutexGuard<'_, Sessions> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Sessions> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -148,7 +148,7 @@ impl Tester {
         let mut job = self.list_job(None);
         match self.run(&mut job, serve) {
             McpOutcome::McpList(list) => list,
-            McpOutcome::Mcp(_) => panic!("no list"),
+            McpOutcome::Mcp(_) | McpOutcome::McpResult(_) => panic!("no list"),
         }
     }
 
@@ -160,7 +160,7 @@ impl Tester {
     fn end(&mut self, job: &mut dyn McpJob, serve: impl FnMut(&Got) -> Came) -> McpOutput {
         match self.run(job, serve) {
             McpOutcome::Mcp(output) => output,
-            McpOutcome::McpList(_) => panic!("no output"),
+            McpOutcome::McpList(_) | McpOutcome::McpResult(_) => panic!("no output"),
         }
     }
 

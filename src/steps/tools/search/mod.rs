@@ -6,10 +6,12 @@
 //! | `services` | each kind of search service: its requests, and the places of results in its answers |
 //! | `request` | the request for a search |
 //! | `read` | the pages in an answer |
+//! | `mcp_search` | search by a tool of an MCP server |
 //! | `domains` | the client's lists of domains: which pages they permit |
 //! | `snippet` | texts of pages, without control characters and not too long |
 
 mod domains;
+mod mcp_search;
 mod read;
 mod request;
 mod services;
@@ -41,11 +43,16 @@ struct SearchJob {
 /// The output for an input without a query, or with a query that is too long.
 pub(super) fn begin(tool: &SearchTool, input: &str, see: &See<'_>) -> Result<Begun, OwnOutput> {
     let failed = |failure| OwnOutput::Search(Err(failure));
+    let unavailable = || failed(SearchFailure::Unavailable);
     let query = query_of(input).ok_or_else(|| failed(SearchFailure::InvalidToolInput))?;
     if query.len() > QUERY_BYTES_MAX {
         return Err(failed(SearchFailure::QueryTooLong));
     }
     let service = see.config.settings.server_tools.web_search.clone();
+    if let Some(own) = &service.mcp {
+        let job = mcp_search::begin(own, &service, tool, &query, see);
+        return Ok(Begun { key: Some(query), work: Work::Asks(job.ok_or_else(unavailable)?) });
+    }
     let job = SearchJob { service, tool: tool.clone(), query: query.clone() };
     Ok(Begun { key: Some(query), work: Work::Asks(Box::new(job)) })
 }

@@ -14,7 +14,7 @@ use crate::text::words;
 const RESULTS_READ_MAX: usize = 1000;
 
 /// Maximum length of a title, in bytes.
-const TITLE_BYTES_MAX: usize = 500;
+pub(super) const TITLE_BYTES_MAX: usize = 500;
 
 /// Maximum length of a page's age, in bytes.
 const AGE_BYTES_MAX: usize = 100;
@@ -38,21 +38,36 @@ pub(crate) fn read(
     let row = ServiceRow::of(service).ok_or(SearchFailure::Unavailable)?;
     let body = words::lossy(body);
     let list = results(words::bare(&body), &row.places).ok_or(SearchFailure::Unavailable)?;
+    let results = json::elements(list).filter_map(|result| {
+        let url = member_at(result, row.places.url).and_then(json::string)?;
+        Some((url.decode(), result))
+    });
+    Ok(permitted(results, service, tool, |url, result| {
+        page(url, result, &row.places, service.snippet_bytes_max)
+    }))
+}
+
+/// Returns the pages of results, each an address and JSON text. Results that the lists of the tool
+/// do not permit, and addresses that come again, are left out.
+pub(super) fn permitted<'r>(
+    results: impl Iterator<Item = (Cow<'r, str>, &'r str)>,
+    service: &WebSearchService,
+    tool: &SearchTool,
+    page: impl Fn(&str, &str) -> FoundPage,
+) -> Vec<FoundPage> {
     let results_max = usize::try_from(service.results_max).unwrap_or(usize::MAX);
     let mut pages: Vec<FoundPage> = Vec::new();
-    for result in json::elements(list).take(RESULTS_READ_MAX) {
+    for (url, result) in results.take(RESULTS_READ_MAX) {
         if pages.len() >= results_max {
             break;
         }
-        let Some(url) = member_at(result, row.places.url).and_then(json::string) else { continue };
-        let url = url.decode();
         let url = url.trim();
         let is_permitted = PagePlace::of(url).is_some_and(|place| place.is_permitted(tool));
         if is_permitted && !pages.iter().any(|page| page.url == url) {
-            pages.push(page(url, result, &row.places, service.snippet_bytes_max));
+            pages.push(page(url, result));
         }
     }
-    Ok(pages)
+    pages
 }
 
 /// Returns the list of results in an answer, as JSON text; `None` if the answer is none.

@@ -147,10 +147,11 @@ const SERPER: ServiceRow<'static> = ServiceRow {
 };
 
 impl<'s> ServiceRow<'s> {
-    /// Returns the row for the kind of a search service; `None` if the service is switched off.
+    /// Returns the row for the kind of a search service; `None` if the service is switched off, or
+    /// is a tool of an MCP server.
     pub(super) fn of(configured: &'s WebSearchService) -> Option<Self> {
         Some(match configured.kind {
-            SearchKind::Off => return None,
+            SearchKind::Off | SearchKind::Mcp => return None,
             SearchKind::Searxng => SEARXNG,
             SearchKind::Brave => BRAVE,
             SearchKind::Tavily => TAVILY,
