@@ -47,6 +47,8 @@ const ALIASED_MAX: usize = 50;
 /// Runs a client, and returns its exit code.
 pub(crate) fn run(flags: &Launch) -> Result<u8, CommandFailed> {
     let client = clients::named(&flags.client).map_err(CommandFailed::Usage)?;
+    // A wrong address is reported before a model is searched for.
+    flags.services.set(&mut Config::default())?;
     let program = program::find(client.program, RealSys).ok_or_else(|| {
         CommandFailed::Run(format!("{} is not installed: {}", client.program, client.install))
     })?;
@@ -63,7 +65,8 @@ pub(crate) fn run(flags: &Launch) -> Result<u8, CommandFailed> {
         FoundPlace::Upstream(upstream) => {
             // The gateway needs a key, because other users of the machine can reach it.
             let key = random()?;
-            let config = configure(upstream, &found, flags.context_window, &key)?;
+            let mut config = configure(upstream, &found, flags.context_window, &key)?;
+            flags.services.set(&mut config)?;
             let running = LaunchedGateway::start(config)?;
             (format!("http://{}", running.address), key, Some(running))
         }
