@@ -1,11 +1,11 @@
 //! Plan of the demo model's answer to a request: text, reasoning, calls, and finish reason. The
 //! plan has no wire format.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::pieces::tokens;
 use crate::schema;
-use crate::trigger::{self, Triggers};
+use crate::trigger::{self, ServerCall, Triggers};
 
 /// Creation time in every answer, as Unix seconds. It is constant, so that the same request gives
 /// the same bytes.
@@ -182,6 +182,8 @@ fn wanted_calls<'a>(
         vec![named]
     } else if !triggers.tools.is_empty() {
         triggers.tools.iter().map(String::as_str).collect()
+    } else if let Some(call) = &triggers.server {
+        server_tool(call, tools).into_iter().collect()
     } else {
         let mentioned: Vec<&str> =
             tools.iter().map(|tool| tool.name).filter(|name| mentions(&turn.task, name)).collect();
@@ -202,6 +204,26 @@ fn wanted_calls<'a>(
     base.iter().copied().cycle().take(if base.is_empty() { 0 } else { count.min(128) }).collect()
 }
 
+/// Returns the name of the function that stands for a server tool, if the request offers one.
+fn server_tool<'a>(call: &ServerCall, tools: &[Tool<'a>]) -> Option<&'a str> {
+    // The second name is that of Claude Code's own tool, which searches by a request of its own.
+    let is_wanted = |name: &&str| match call {
+        ServerCall::Search(_) => matches!(*name, "web_search" | "WebSearch"),
+        ServerCall::Fetch(_) => *name == "web_fetch",
+        ServerCall::Mcp => name.starts_with("mcp__"),
+    };
+    tools.iter().map(|tool| tool.name).find(is_wanted)
+}
+
+/// Returns the input of a server tool's call, if the trigger has one.
+fn server_input(triggers: &Triggers) -> Option<String> {
+    match triggers.server.as_ref()? {
+        ServerCall::Search(query) => Some(json!({"query": query}).to_string()),
+        ServerCall::Fetch(url) => Some(json!({"url": url}).to_string()),
+        ServerCall::Mcp => None,
+    }
+}
+
 /// Returns true if a text contains a tool's exact name as a word. Names that are common words count
 /// only in backticks: a coding agent's `Read` or `Bash` must not be called by a plain sentence.
 fn mentions(text: &str, name: &str) -> bool {
@@ -216,9 +238,10 @@ fn calls(names: &[&str], tools: &[Tool<'_>], triggers: &Triggers, seed: u64) -> 
     let call = |(nth, name): (usize, &&str)| {
         let tool = tools.iter().find(|tool| tool.name == *name);
         let custom = tool.is_some_and(|tool| tool.custom);
-        let input = triggers.inputs.get(nth).or_else(|| triggers.inputs.last());
+        let input = triggers.inputs.get(nth).or_else(|| triggers.inputs.last()).cloned();
+        let input = input.or_else(|| server_input(triggers));
         let arguments = match (input, tool.and_then(|tool| tool.parameters)) {
-            (Some(input), _) => input.clone(),
+            (Some(input), _) => input,
             (None, Some(schema)) => schema::sample(schema).to_string(),
             (None, None) if custom => "example".to_owned(),
             (None, None) => "{}".to_owned(),

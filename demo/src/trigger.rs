@@ -9,6 +9,8 @@ pub(crate) struct Triggers {
     /// Arguments of the calls in order, unchanged (trigger `input TEXT`). If more calls follow,
     /// they get the last arguments.
     pub(crate) inputs: Vec<String>,
+    /// Server tool to call if the request offers its function: `search WORDS`, `fetch URL`, `mcp`.
+    pub(crate) server: Option<ServerCall>,
     /// Id of every call, unchanged (trigger `id TEXT`).
     pub(crate) id: Option<String>,
     /// Number of calls in one message (trigger `parallel N`).
@@ -59,6 +61,17 @@ pub(crate) struct Triggers {
     pub(crate) pieces: Option<usize>,
 }
 
+/// Call of a tool that Anthropic's servers, or Creole, run for the model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ServerCall {
+    /// Search of the web for these words.
+    Search(String),
+    /// Fetch of the page at this URL.
+    Fetch(String),
+    /// Call of the first tool of an MCP server.
+    Mcp,
+}
+
 const PREFIX: &str = "demo:";
 
 /// Returns true if a text has a trigger.
@@ -98,6 +111,9 @@ impl Triggers {
             "input" => {
                 self.inputs.push(rest.lines().next().unwrap_or_default().trim().to_owned());
             }
+            "search" => self.server = Some(ServerCall::Search(line.to_owned())),
+            "fetch" => self.server = Some(ServerCall::Fetch(argument.to_owned())),
+            "mcp" => self.server = Some(ServerCall::Mcp),
             "id" => self.id = Some(argument.to_owned()),
             "parallel" => self.parallel = Some(count(word)?),
             "interleave" => self.interleave = true,
@@ -166,6 +182,17 @@ mod tests {
     fn what_is_said_ends_at_the_next_trigger() {
         let read = Triggers::read("demo:say Hello there. demo:length").unwrap();
         assert_eq!((read.say.as_deref(), read.length), (Some("Hello there."), true));
+    }
+
+    #[test]
+    fn a_server_tool_is_asked_for_with_words_or_an_address() {
+        let read = |text: &str| Triggers::read(text).unwrap().server;
+        let search = ServerCall::Search("rust 2024 edition".to_owned());
+        assert_eq!(read("demo:search rust 2024 edition\nPlease."), Some(search));
+        let fetch = ServerCall::Fetch("https://a.example/x?y=1".to_owned());
+        assert_eq!(read("demo:fetch https://a.example/x?y=1 now"), Some(fetch));
+        assert_eq!(read("demo:mcp"), Some(ServerCall::Mcp));
+        assert_eq!(read("a search"), None);
     }
 
     #[test]

@@ -95,6 +95,54 @@ fn five_tool_turns_end_with_a_text_that_quotes_the_result() {
     assert_eq!(answer["choices"][0]["message"]["content"], "get_weather answered: 5 degrees");
 }
 
+/// Functions that Creole makes of server tools, and one of the client.
+fn server_tools() -> Value {
+    let of = |name: &str, argument: &str| {
+        json!({"type": "function", "function": {"name": name, "parameters": {"type": "object",
+            "properties": {argument: {"type": "string"}}, "required": [argument]}}})
+    };
+    json!([
+        of("get_weather", "city"),
+        of("web_search", "query"),
+        of("web_fetch", "url"),
+        of("mcp__all__echo", "message"),
+        of("mcp__all__sum", "a")
+    ])
+}
+
+#[test]
+fn a_server_tool_is_called_by_a_word_and_its_first_result_is_quoted() {
+    let demo = Demo::start(Options::default()).unwrap();
+    for (prompt, name, arguments) in [
+        ("demo:search the moon", "web_search", r#"{"query":"the moon"}"#),
+        ("demo:fetch https://a.example/x", "web_fetch", r#"{"url":"https://a.example/x"}"#),
+        ("demo:mcp", "mcp__all__echo", r#"{"message":"example"}"#),
+        ("demo:mcp demo:input {\"message\":\"hi\"}", "mcp__all__echo", r#"{"message":"hi"}"#),
+    ] {
+        let mut body = ask(prompt);
+        body["tools"] = server_tools();
+        let (_, answer) = chat(&demo, &body);
+        let message = &answer["choices"][0]["message"];
+        let [call] = message["tool_calls"].as_array().unwrap().as_slice() else { panic!() };
+        assert_eq!(
+            (&call["function"]["name"], &call["function"]["arguments"]),
+            (&name.into(), &arguments.into()),
+            "{prompt}"
+        );
+        let messages = body["messages"].as_array_mut().unwrap();
+        messages.push(message.clone());
+        let result = json!({"role": "tool", "tool_call_id": call["id"], "content": "[1] A page"});
+        messages.push(result);
+        let (_, answer) = chat(&demo, &body);
+        let said = &answer["choices"][0]["message"]["content"];
+        assert_eq!(*said, format!("{name} answered: [1] A page"), "{prompt}");
+        body = ask(prompt);
+        body["tools"] = weather();
+        let (_, answer) = chat(&demo, &body);
+        assert_eq!(answer["choices"][0]["finish_reason"], "stop", "not offered: {prompt}");
+    }
+}
+
 #[test]
 fn parallel_calls_can_be_interleaved() {
     let demo = Demo::start(Options::default()).unwrap();

@@ -32,6 +32,39 @@ impl Chosen {
     }
 }
 
+/// Services of the server tools that Creole runs for models, as flags name them.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct NamedServices {
+    /// Address of a SearXNG that runs web searches for models: http://localhost:8888. Other search
+    /// services are in the configuration
+    #[arg(long, value_name = "URL")]
+    pub(crate) search: Option<String>,
+    /// MCP server whose tools every model gets and may call, without asking a person:
+    /// notes=http://localhost:3000/mcp; may be repeated
+    #[arg(long, value_name = "NAME=URL")]
+    pub(crate) mcp: Vec<String>,
+}
+
+impl NamedServices {
+    /// Returns true if a flag names a service.
+    pub(crate) fn is_any(&self) -> bool {
+        self.search.is_some() || !self.mcp.is_empty()
+    }
+
+    /// Writes the services into the configuration.
+    ///
+    /// # Errors
+    /// An address or a name cannot be used, or the configuration already has such a service.
+    pub(crate) fn set(&self, config: &mut Config) -> Result<(), CommandFailed> {
+        if let Some(url) = &self.search {
+            config.set_search(url, "--search").map_err(CommandFailed::Usage)?;
+        }
+        let mut servers = self.mcp.iter();
+        let added = servers.try_for_each(|given| config.offer_mcp_server(given, "--mcp"));
+        added.map_err(CommandFailed::Usage)
+    }
+}
+
 /// Configuration that was made from the document and the flags.
 #[derive(Debug)]
 pub(crate) struct Described {

@@ -4,7 +4,7 @@ use super::address::check_url;
 use super::address::url_parts;
 use super::credentials::{KeyDocument, SERVICE_KEY, ServiceKey};
 use super::document::ConfigError;
-use super::{Address, MILLISECONDS};
+use super::{Address, Config, MILLISECONDS};
 use crate::json::{Error, Reader, ValueKind, Writer};
 use crate::setting::{Bounds, Named, Setting, ValueType, keys, word_enum};
 use crate::text::names::is_tool_name;
@@ -88,8 +88,13 @@ pub struct McpServerList(Vec<(String, McpServerSettings)>);
 
 impl McpServerList {
     /// Returns the names and settings of the MCP servers.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &McpServerSettings)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &McpServerSettings)> {
         self.0.iter().map(|(name, server)| (name.as_str(), server))
+    }
+
+    /// Removes all MCP servers but the one of this name.
+    pub fn keep_only(&mut self, name: &str) {
+        self.0.retain(|(known, _)| known == name);
     }
 }
 
@@ -272,6 +277,33 @@ impl McpConnector {
                 })?;
             }
         }
+        Ok(())
+    }
+}
+
+impl Config {
+    /// Adds an MCP server whose tools all clients get. `given` is `NAME=URL`, and `source` is the
+    /// name of the flag.
+    ///
+    /// # Errors
+    /// The name or the URL cannot be used, or the configuration has a server of this name. The
+    /// error does not quote the URL, because its query may contain a key.
+    pub fn offer_mcp_server(&mut self, given: &str, source: &str) -> Result<(), String> {
+        let Some((name, url)) = given.split_once('=') else {
+            return Err(format!(
+                "{source}: expected NAME=URL, such as notes=http://127.0.0.1:3000/mcp"
+            ));
+        };
+        let server =
+            McpServerSettings { url: url.to_owned(), offer: true, ..McpServerSettings::default() };
+        server.check(name).map_err(|(_, reason)| format!("{source}: {reason}"))?;
+        let servers = &mut self.settings.server_tools.mcp.servers.0;
+        if servers.iter().any(|(known, _)| known == name) {
+            return Err(format!(
+                "{source}: there already is an MCP server {name}; name it otherwise"
+            ));
+        }
+        servers.push((name.to_owned(), server));
         Ok(())
     }
 }

@@ -40,6 +40,18 @@ impl OwnTool {
         }
     }
 
+    /// Returns the name of the tool's kind in logs and metrics, one of
+    /// [`TOOL_KINDS`](crate::observe::report::TOOL_KINDS).
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::WebSearch(_) => "web_search",
+            Self::WebFetch(_) => "web_fetch",
+            Self::ToolSearch(_) => "tool_search",
+            Self::Mcp(_) => "mcp",
+        }
+    }
+
     /// Returns the maximum number of calls for one request, if the client sets one.
     #[must_use]
     pub fn max_uses(&self) -> Option<u64> {

@@ -12,7 +12,9 @@ use crate::Millis;
 use crate::error::Fault;
 use crate::json::Writer;
 use crate::observe::metrics;
-use crate::observe::report::{JudgeReport, Outcome, Report, RequestCounts, VisionReport};
+use crate::observe::report::{
+    JudgeReport, Outcome, Report, RequestCounts, ToolsReport, VisionReport,
+};
 use crate::setting::word_enum;
 use crate::text::{harmless, words};
 
@@ -133,9 +135,7 @@ pub fn line(request: &LoggedRequest, report: &Report, log: Log, now: Millis) -> 
         json.key("duration_ms").u64(documents.duration_ms).end_object();
     }
     if let Some(tools) = &report.tools {
-        json.key("server_tools").begin_object().key("turns").u64(tools.turns.into());
-        json.key("calls").u64(tools.calls.into()).key("failed").u64(tools.failed.into());
-        json.key("duration_ms").u64(tools.duration_ms).end_object();
+        write_tools(tools, &mut json);
     }
     if let Some(vision) = &report.vision {
         write_vision(vision, &mut json);
@@ -266,6 +266,17 @@ fn write_judge(judge: &JudgeReport, json: &mut Writer<'_>) {
         }
     }
     json.end_object();
+}
+
+fn write_tools(tools: &ToolsReport, json: &mut Writer<'_>) {
+    let all = tools.calls.total();
+    json.key("server_tools").begin_object().key("turns").u64(tools.turns.into());
+    json.key("calls").u64(all.calls.into()).key("failed").u64(all.failed.into());
+    json.key("by_tool").begin_object();
+    for (kind, count) in tools.calls.iter() {
+        json.key(kind).u64(count.calls.into());
+    }
+    json.end_object().key("duration_ms").u64(tools.duration_ms).end_object();
 }
 
 fn write_vision(vision: &VisionReport, json: &mut Writer<'_>) {

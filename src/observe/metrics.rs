@@ -19,7 +19,7 @@ use std::mem;
 
 use crate::Millis;
 use crate::error::Fault;
-use crate::observe::report::{JudgeReport, Outcome, Report, VisionReport};
+use crate::observe::report::{JudgeReport, Outcome, Report, ToolsReport, VisionReport};
 
 /// Maximum number of model names outside the model map that have their own label.
 pub const MODELS_MAX: usize = 32;
@@ -115,6 +115,10 @@ metrics! {
         "Images for the model that describes them: described, failed; and its upstream";
     VISION_TOKENS = Counter "creole_vision_tokens_total" ["kind", "upstream"]
         "Tokens of the model that describes images, as its upstream counted them: input, output";
+    SERVER_TOOL_CALLS = Counter "creole_server_tool_calls_total" ["result", "tool"]
+        "Calls of server tools that Creole ran, by their result (ok, failed) and kind: web_search, web_fetch, tool_search, mcp";
+    SERVER_TOOL_TURNS = Counter "creole_server_tool_turns_total" ["upstream"]
+        "Requests to upstreams for answers in which Creole ran server tools";
     WARNINGS = Counter "creole_warnings_total" ["code"]
         "What was changed or left out on the way";
     GUARDS = Counter "creole_guards_total" ["guard"]
@@ -212,6 +216,9 @@ impl Counters {
         }
         if let Some(vision) = &report.vision {
             count_descriptions(vision, &mut add);
+        }
+        if let Some(tools) = &report.tools {
+            count_server_tools(tools, &upstream, &mut add);
         }
     }
 
@@ -357,6 +364,15 @@ fn count_descriptions(vision: &VisionReport, add: &mut Add<'_>) {
     }
     add(&VISION_TOKENS, &["input", &upstream], vision.input_tokens);
     add(&VISION_TOKENS, &["output", &upstream], vision.output_tokens);
+}
+
+fn count_server_tools(tools: &ToolsReport, upstream: &str, add: &mut Add<'_>) {
+    for (kind, count) in tools.calls.iter() {
+        let succeeded = count.calls.saturating_sub(count.failed);
+        add(&SERVER_TOOL_CALLS, &["ok", kind], succeeded.into());
+        add(&SERVER_TOOL_CALLS, &["failed", kind], count.failed.into());
+    }
+    add(&SERVER_TOOL_TURNS, &[upstream], tools.turns.into());
 }
 
 fn count_contents(report: &Report, upstream: &str, add: &mut Add<'_>) {

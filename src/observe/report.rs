@@ -325,12 +325,60 @@ pub struct DocumentsReport {
 pub struct ToolsReport {
     /// Number of requests to the model's upstream for the answer.
     pub turns: u32,
-    /// Number of calls of server tools.
+    /// Numbers of calls of server tools, by kind of tool.
+    pub calls: ToolCounts,
+    /// Time that the client waited for results of server tools, in milliseconds.
+    pub duration_ms: Millis,
+}
+
+/// Numbers of calls by kind of server tool. Names that requests choose, such as those of tools of
+/// MCP servers, are not kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ToolCounts([CallCount; TOOL_KINDS.len()]);
+
+/// Names of the kinds of server tools in logs and metrics. All tools of MCP servers are one kind.
+pub const TOOL_KINDS: [&str; 4] = ["web_search", "web_fetch", "tool_search", "mcp"];
+
+/// Number of calls of one kind of server tool.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CallCount {
+    /// Number of calls.
     pub calls: u32,
     /// Number of calls with an error as their result.
     pub failed: u32,
-    /// Time that the client waited for results of server tools, in milliseconds.
-    pub duration_ms: Millis,
+}
+
+impl ToolCounts {
+    /// Returns the kinds of tools that were called, by name, with the numbers of their calls.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, CallCount)> {
+        TOOL_KINDS.into_iter().zip(self.0).filter(|(_, count)| count.calls > 0)
+    }
+
+    /// Adds the calls of another exchange.
+    pub fn add_all(&mut self, other: &Self) {
+        for (count, more) in self.0.iter_mut().zip(&other.0) {
+            count.calls = count.calls.saturating_add(more.calls);
+            count.failed = count.failed.saturating_add(more.failed);
+        }
+    }
+
+    /// Adds a call of a tool whose kind is in [`TOOL_KINDS`].
+    pub fn add(&mut self, kind: &str, is_failure: bool) {
+        let mut counts = TOOL_KINDS.iter().zip(&mut self.0);
+        if let Some((_, count)) = counts.find(|(known, _)| **known == kind) {
+            count.calls = count.calls.saturating_add(1);
+            count.failed = count.failed.saturating_add(u32::from(is_failure));
+        }
+    }
+
+    /// Returns the number of all calls.
+    #[must_use]
+    pub fn total(&self) -> CallCount {
+        self.0.iter().fold(CallCount::default(), |sum, count| CallCount {
+            calls: sum.calls.saturating_add(count.calls),
+            failed: sum.failed.saturating_add(count.failed),
+        })
+    }
 }
 
 /// Counts of the contents of a request.

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::session::config;
+use creole::observe::report::CallCount;
 
 const A: (&str, &str, &str) = ("https://a.example/x", "A", "Alpha.");
 
@@ -81,6 +82,17 @@ fn calls_are_limited_as_the_operator_says() {
     let mut session = Session::new(&turns, &[found(&[A])]);
     session.config = config(r#", "calls_max": 1"#);
     assert_eq!(session.run().codes(), ["", "too_many_requests"]);
+}
+
+#[test]
+fn each_call_is_in_the_report_by_kind_with_its_failure() {
+    let turns = [search("one"), search("two"), search("two"), turn("Done.", &[])];
+    let got = Session::new(&turns, &[found(&[A]), Search::Fails]).run();
+    assert_eq!(got.codes(), ["", "unavailable", "unavailable"]);
+    let tools = got.report.tools.unwrap();
+    let counts: Vec<_> = tools.calls.iter().collect();
+    assert_eq!(counts, [("web_search", CallCount { calls: 3, failed: 2 })]);
+    assert_eq!((tools.turns, tools.calls.total().calls), (4, 3));
 }
 
 #[test]

@@ -71,6 +71,22 @@ pub(super) fn count(model: &str) -> String {
     )
 }
 
+/// Returns a request for one web search, as Claude Code sends it.
+pub(super) fn search(query: &str) -> String {
+    let more = r#""tools":[{"type":"web_search_20250305","name":"web_search"}],"#;
+    let says = quoted(&format!("Perform a web search for the query: {query}"));
+    request("demo", more, &format!(r#"{{"role":"user","content":{says}}}"#))
+}
+
+/// Returns a request with the tools of an MCP server that the operator configured.
+pub(super) fn mcp_tools(server: &str) -> String {
+    let (name, url) = (quoted(server), quoted(&format!("mcp:{server}")));
+    let servers = format!(r#"[{{"type":"url","name":{name},"url":{url}}}]"#);
+    let tools = format!(r#"[{{"type":"mcp_toolset","mcp_server_name":{name}}}]"#);
+    let more = format!(r#""mcp_servers":{servers},"tools":{tools},"#);
+    request("demo", &more, r#"{"role":"user","content":"Hi"}"#)
+}
+
 /// A tool call in a model's answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Call {

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::configure::Chosen;
+use crate::configure::{Chosen, NamedServices};
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Check {
@@ -19,6 +19,8 @@ pub(crate) struct Check {
     /// The model to ask, by the name that clients use; without it, the first that is listed
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<String>,
+    #[command(flatten)]
+    pub(crate) services: NamedServices,
     /// How long each answer may take, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) timeout: u64,

@@ -37,6 +37,7 @@ use crate::server::workers;
 use crate::upstream::call::Caller;
 use crate::upstream::client;
 use crate::upstream::connection::Tap;
+use crate::upstream::fetch::UNCALLED;
 use crate::upstream::fetch_limits::FetchLimits;
 
 /// Capacity of the in-memory pipe, in bytes.
@@ -67,6 +68,8 @@ pub(super) struct ReceivedResponse {
     pub(super) whole: Duration,
     /// Log line of the exchange, as JSON.
     pub(super) line: String,
+    /// Reason why a service of the server tools could not be called; empty if all could.
+    pub(super) uncalled: String,
     /// Bytes that the upstream sent, as they were on the wire.
     pub(super) raw: Vec<u8>,
 }
@@ -142,6 +145,7 @@ impl Inside {
         }
         received.whole = began.elapsed();
         received.line = self.lines.last().await;
+        received.uncalled = self.lines.with(|kept| kept.uncalled.clone());
         received.raw = self.tap.take();
         received
     }
@@ -210,6 +214,15 @@ impl ReceivedResponse {
             .collect()
     }
 
+    /// Returns the HTTP status at the beginning of the received bytes; 0 if there is none, as with
+    /// HTTP/2.
+    pub(super) fn first_status(&self) -> u16 {
+        let raw = self.raw.get(..16).unwrap_or(&self.raw);
+        let head = String::from_utf8_lossy(raw).into_owned();
+        let mut words = head.strip_prefix("HTTP/1.").unwrap_or_default().split(' ').skip(1);
+        words.next().and_then(|status| status.parse().ok()).unwrap_or_default()
+    }
+
     /// Returns true if the upstream's bytes contain this text.
     pub(super) fn came(&self, text: &str) -> bool {
         let raw = self.raw.as_slice();
@@ -219,7 +232,15 @@ impl ReceivedResponse {
 
 /// Log lines of exchanges, kept here instead of being written to standard error.
 #[derive(Clone, Debug, Default)]
-pub(super) struct KeptLines(Arc<Mutex<Vec<String>>>);
+pub(super) struct KeptLines(Arc<Mutex<Kept>>);
+
+/// Log lines of one request that are kept.
+#[derive(Debug, Default)]
+struct Kept {
+    exchanges: Vec<String>,
+    /// Reason of the last line about a service that could not be called.
+    uncalled: String,
+}
 
 impl KeptLines {
     /// Makes this process collect its log lines in a list, instead of writing them to standard
@@ -232,19 +253,19 @@ impl KeptLines {
         lines
     }
 
-    fn with<R>(&self, work: impl FnOnce(&mut Vec<String>) -> R) -> R {
+    fn with<R>(&self, work: impl FnOnce(&mut Kept) -> R) -> R {
         work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn clear(&self) {
-        self.with(Vec::clear);
+        self.with(|kept| *kept = Kept::default());
     }
 
     /// Waits for the last log line, which is written when the service has dropped its exchange.
     async fn last(&self) -> String {
         let began = Instant::now();
         loop {
-            let line = self.with(|lines| lines.pop());
+            let line = self.with(|kept| kept.exchanges.pop());
             if line.is_some() || began.elapsed() >= LINE_TIME {
                 return line.unwrap_or_default();
             }
@@ -255,10 +276,13 @@ impl KeptLines {
 
 impl<S: Subscriber> Layer<S> for KeptLines {
     fn on_event(&self, event: &Event<'_>, _context: Context<'_, S>) {
+        let mut message = Message::default();
+        event.record(&mut message);
+        let Message(message) = message;
         if event.metadata().target() == EXCHANGE {
-            let mut message = Message::default();
-            event.record(&mut message);
-            self.with(|lines| lines.push(message.0));
+            self.with(|kept| kept.exchanges.push(message));
+        } else if let Some((_, reason)) = message.split_once(UNCALLED) {
+            self.with(|kept| reason.clone_into(&mut kept.uncalled));
         }
     }
 }

@@ -10,6 +10,7 @@ mod flags;
 mod inside;
 mod output;
 mod row;
+mod services;
 mod steps;
 
 use std::io;
@@ -78,6 +79,21 @@ impl Checked {
     }
 }
 
+/// Results of checking all upstreams of a configuration, and the services of its server tools.
+#[derive(Debug)]
+struct CheckResults {
+    upstreams: Vec<Checked>,
+    services: Vec<CheckRow>,
+}
+
+impl CheckResults {
+    /// Returns true if an agent can work with each upstream, and each service answers.
+    fn is_good(&self) -> bool {
+        let fails = self.services.iter().any(|row| row.level == Level::Fails);
+        !fails && self.upstreams.iter().all(Checked::is_good)
+    }
+}
+
 /// Runs `creole check`. Returns true if an agent can work with the upstreams.
 ///
 /// # Errors
@@ -98,7 +114,7 @@ pub(crate) fn run(options: &Check) -> Result<bool, CommandFailed> {
     runtime.shutdown_background();
     let checked = checked?;
     output::print(&checked, options.json)?;
-    Ok(checked.iter().all(Checked::is_good))
+    Ok(checked.is_good())
 }
 
 /// Returns the configuration of `check`, in which every upstream has a URL and a key. Client keys
@@ -110,6 +126,7 @@ fn configured(options: &Check) -> Result<(Config, Option<Guess>), CommandFailed>
     notes.iter().try_for_each(|note| say(io::stderr(), note))?;
     let profile = chosen.profile.as_deref().or_else(|| guess.map(|guess| guess.preset));
     configure::set_key(&mut config, profile, options.key_env.as_deref())?;
+    options.services.set(&mut config)?;
     configure::check_addresses(&config)?;
     Ok((config, guess))
 }
@@ -128,13 +145,13 @@ async fn server_of_this_machine(model: Option<&str>) -> Result<String, CommandFa
     Ok(base)
 }
 
-/// Checks the upstreams of a configuration. `guess` is the guessed profile, if the upstream's
-/// address shows the kind of server.
+/// Checks the services and the upstreams of a configuration. `guess` is the guessed profile, if the
+/// upstream's address shows the kind of server.
 async fn check(
     options: &Check,
     config: Config,
     guess: Option<Guess>,
-) -> Result<Vec<Checked>, CommandFailed> {
+) -> Result<CheckResults, CommandFailed> {
     let lines = KeptLines::listen();
     let names: Vec<String> = match &options.model {
         Some(model) => match config.route(model) {
@@ -146,11 +163,13 @@ async fn check(
         },
         None => config.upstreams.keys().map(str::to_owned).collect(),
     };
-    let mut checked = Vec::new();
+    let patience = Duration::from_secs(options.timeout);
+    let services = services::rows(&config, &lines, patience).await.map_err(CommandFailed::Run)?;
+    let mut upstreams = Vec::new();
     for name in names {
-        checked.push(check_one(options, (&config, guess), &name, &lines).await?);
+        upstreams.push(check_one(options, (&config, guess), &name, &lines).await?);
     }
-    Ok(checked)
+    Ok(CheckResults { upstreams, services })
 }
 
 async fn check_one(

@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use creole::json::Writer;
 use creole::text::harmless;
 
-use super::{Check, CheckRow, Checked};
+use super::{Check, CheckResults, CheckRow, Checked};
 use crate::CommandFailed;
 use crate::hints::Hints;
 use crate::probe::look::PLACEHOLDER;
@@ -17,29 +17,37 @@ const USUAL_ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr:
 /// Warnings that are not printed, because the rows of the table explain them.
 const EXPLAINED: [&str; 3] = ["images_refused", "dropped:image", "count_estimated"];
 
-pub(super) fn print(checked: &[Checked], as_json: bool) -> Result<(), CommandFailed> {
+pub(super) fn print(checked: &CheckResults, as_json: bool) -> Result<(), CommandFailed> {
     let text = harmless::lines(&if as_json { json(checked) } else { table(checked) });
     let mut stdout = io::stdout();
     let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
     written.map_err(|error| CommandFailed::Run(format!("standard output: {error}")))
 }
 
-fn table(checked: &[Checked]) -> String {
+fn table(checked: &CheckResults) -> String {
     let mut text = String::new();
-    for (at, upstream) in checked.iter().enumerate() {
+    if !checked.services.is_empty() {
+        text.push_str("server tools\n\n");
+        write_rows(&checked.services, &mut text);
+        text.push('\n');
+    }
+    for (at, upstream) in checked.upstreams.iter().enumerate() {
         if at > 0 {
             text.push('\n');
         }
         write_head(upstream, &mut text);
-        for row in &upstream.rows {
-            let CheckRow { step, level, text: said, .. } = row;
-            let line = format!("{step:<10} {:<8} {}", level.word(), harmless::line(said));
-            text.push_str(line.trim_end());
-            text.push('\n');
-        }
+        write_rows(&upstream.rows, &mut text);
         write_end(upstream, &mut text);
     }
     text
+}
+
+fn write_rows(rows: &[CheckRow], text: &mut String) {
+    for CheckRow { step, level, text: said, .. } in rows {
+        let line = format!("{step:<10} {:<8} {}", level.word(), harmless::line(said));
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
 }
 
 fn write_head(upstream: &Checked, text: &mut String) {
@@ -81,13 +89,17 @@ fn write_end(upstream: &Checked, text: &mut String) {
     }
 }
 
-fn json(checked: &[Checked]) -> String {
+fn json(checked: &CheckResults) -> String {
     let mut out = Vec::new();
     let mut json = Writer::new(&mut out);
     json.begin_object();
-    json.key("ok").bool(checked.iter().all(Checked::is_good));
-    json.key("upstreams").begin_array();
-    for upstream in checked {
+    json.key("ok").bool(checked.is_good());
+    json.key("services").begin_array();
+    for row in &checked.services {
+        write_row(row, &mut json);
+    }
+    json.end_array().key("upstreams").begin_array();
+    for upstream in &checked.upstreams {
         json.begin_object();
         json.key("name").text(&upstream.name).key("url").text(&upstream.url);
         json.key("profile").text(upstream.profile).key("model").text(&upstream.model);
@@ -151,6 +163,13 @@ pub(super) fn commands(
         if let Some(value) = value {
             flags.push_str(&format!(" {flag} {}", shell(value)));
         }
+    }
+    let search = options.services.search.iter().map(|url| ("--search", url));
+    for (flag, value) in search.chain(options.services.mcp.iter().map(|given| ("--mcp", given))) {
+        // A key in the query is not printed.
+        let shown = value.split('?').next().unwrap_or_default();
+        let more = if shown.len() < value.len() { "?…" } else { "" };
+        flags.push_str(&format!(" {flag} {}{more}", shell(shown)));
     }
     let model = shell(model);
     let key = PLACEHOLDER.to_owned();

@@ -43,10 +43,15 @@ impl CheckRow {
         Self { step, level, text, code: "", warnings: Vec::new(), duration_ms: None }
     }
 
+    /// Adds the duration of a response to the row of the table.
+    pub(super) fn timed(mut self, received: &ReceivedResponse) -> Self {
+        self.duration_ms = u64::try_from(received.whole.as_millis()).ok();
+        self
+    }
+
     /// Adds the warnings and the duration of a response to the row of the table.
     pub(super) fn with(mut self, received: &ReceivedResponse) -> Self {
         self.warnings = received.warnings();
-        self.duration_ms = u64::try_from(received.whole.as_millis()).ok();
-        self
+        self.timed(received)
     }
 }

@@ -9,7 +9,7 @@ use creole::profile::presets::KnownServer;
 use tokio::runtime;
 
 use crate::CommandFailed;
-use crate::configure::{self, Chosen, Described};
+use crate::configure::{self, Chosen, Described, NamedServices};
 use crate::hints::Hints;
 use crate::probe::guess::{self, Guess};
 use crate::probe::look;
@@ -43,10 +43,8 @@ pub(crate) struct Serve {
     /// 401
     #[arg(long, value_name = "NAME")]
     pub(crate) client_key_env: Vec<String>,
-    /// Address of a SearXNG that runs web searches for models: http://localhost:8888. Other search
-    /// services are in the configuration
-    #[arg(long, value_name = "URL")]
-    pub(crate) search: Option<String>,
+    #[command(flatten)]
+    pub(crate) services: NamedServices,
     /// How long the upstream may take until its first word, in seconds; without it, 590 unless the
     /// configuration says otherwise
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
@@ -109,9 +107,7 @@ fn for_serving(
             config.add_client_key_from(name, "--client-key-env", |name| std::env::var(name).ok());
         added.map_err(CommandFailed::Usage)?;
     }
-    if let Some(url) = &options.search {
-        config.set_search(url, "--search").map_err(CommandFailed::Usage)?;
-    }
+    options.services.set(&mut config)?;
     if let Some(seconds) = options.first_byte_timeout {
         config.settings.first_byte_timeout_ms = seconds.saturating_mul(1000);
     }

@@ -28,6 +28,8 @@ pub(crate) struct Client {
     /// Flag of the client for a settings file. It is needed if variables in the user's own settings
     /// win over the environment.
     pub(crate) settings: Option<&'static str>,
+    /// True if the client's web search is the server tool `web_search` of the API.
+    pub(crate) searches_by_api: bool,
 }
 
 /// Facts about the gateway and its models, from which the environment variables of a client are
@@ -67,6 +69,7 @@ pub(crate) const CLIENTS: &[Client] = &[
         install: "npm install -g @anthropic-ai/claude-code",
         variables: claude,
         settings: Some("--settings"),
+        searches_by_api: true,
     },
     Client {
         name: "opencode",
@@ -74,6 +77,7 @@ pub(crate) const CLIENTS: &[Client] = &[
         install: "npm install -g opencode-ai",
         variables: opencode,
         settings: None,
+        searches_by_api: false,
     },
 ];
 

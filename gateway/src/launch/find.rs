@@ -108,7 +108,11 @@ pub(crate) async fn backend(
         return given(client, flags, upstream).await;
     }
     let mut looked = Places::default();
-    match running(client, flags, &mut looked).await {
+    let running = match flags.services.is_any() {
+        true => Err("--search and --mcp need a gateway that this command starts".to_owned()),
+        false => running(client, flags, &mut looked).await,
+    };
+    match running {
         Ok(Some(found)) => return Ok(found),
         Ok(None) => {}
         Err(reason) => looked.note(&format!("a gateway at {GATEWAY}"), &reason),

@@ -5,6 +5,8 @@ use std::ffi::OsString;
 use clap::Args;
 use creole::profile::presets::PRESETS;
 
+use crate::configure::NamedServices;
+
 #[derive(Debug, Args)]
 pub(crate) struct Launch {
     /// The client: claude, opencode
@@ -27,6 +29,8 @@ pub(crate) struct Launch {
     /// How many tokens the model's context window has; without it, what the server says
     #[arg(long, value_name = "TOKENS")]
     pub(crate) context_window: Option<u64>,
+    #[command(flatten)]
+    pub(crate) services: NamedServices,
     /// What the client gets as its own arguments, behind --
     #[arg(last = true, value_name = "ARGS")]
     pub(crate) arguments: Vec<OsString>,

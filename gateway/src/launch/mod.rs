@@ -11,6 +11,7 @@ mod find;
 mod flags;
 mod program;
 mod settings;
+mod web_search;
 
 use std::ffi::OsString;
 use std::io;
@@ -47,6 +48,8 @@ const ALIASED_MAX: usize = 50;
 /// Runs a client, and returns its exit code.
 pub(crate) fn run(flags: &Launch) -> Result<u8, CommandFailed> {
     let client = clients::named(&flags.client).map_err(CommandFailed::Usage)?;
+    // A wrong address is reported before a model is searched for.
+    flags.services.set(&mut Config::default())?;
     let program = program::find(client.program, RealSys).ok_or_else(|| {
         CommandFailed::Run(format!("{} is not installed: {}", client.program, client.install))
     })?;
@@ -59,11 +62,16 @@ pub(crate) fn run(flags: &Launch) -> Result<u8, CommandFailed> {
     })?;
     found.said.iter().for_each(|line| say(line));
     let (gateway, key, running) = match &found.place {
-        FoundPlace::Gateway(address) => (address.clone(), "local".to_owned(), None),
+        FoundPlace::Gateway(address) => {
+            say_of_search(client, None);
+            (address.clone(), "local".to_owned(), None)
+        }
         FoundPlace::Upstream(upstream) => {
             // The gateway needs a key, because other users of the machine can reach it.
             let key = random()?;
-            let config = configure(upstream, &found, flags.context_window, &key)?;
+            let mut config = configure(upstream, &found, flags.context_window, &key)?;
+            flags.services.set(&mut config)?;
+            say_of_search(client, Some(&config));
             let running = LaunchedGateway::start(config)?;
             (format!("http://{}", running.address), key, Some(running))
         }
@@ -102,6 +110,13 @@ pub(crate) fn run(flags: &Launch) -> Result<u8, CommandFailed> {
         running.stop()?;
     }
     ended
+}
+
+/// Tells the user whether the client's web search works, if the client has one that needs the API.
+fn say_of_search(client: &Client, config: Option<&Config>) {
+    if client.searches_by_api {
+        say(&web_search::note(config));
+    }
 }
 
 /// Writes variables to a settings file for the client, if the user's own settings would win over

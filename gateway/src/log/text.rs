@@ -103,10 +103,17 @@ fn write_answer(out: &mut String, report: &Report, figures: &Figures) -> fmt::Re
         write!(out, "  {}", figures::speed(speed))?;
     }
     match answer.tool_calls {
-        0 => Ok(()),
-        1 => write!(out, "  1 {FAINT}tool call{FAINT:#}"),
-        calls => write!(out, "  {calls} {FAINT}tool calls{FAINT:#}"),
+        0 => {}
+        1 => write!(out, "  1 {FAINT}tool call{FAINT:#}")?,
+        calls => write!(out, "  {calls} {FAINT}tool calls{FAINT:#}")?,
     }
+    for (kind, count) in report.tools.iter().flat_map(|tools| tools.calls.iter()) {
+        write!(out, "  {} {FAINT}{kind}{FAINT:#}", count.calls)?;
+        if count.failed > 0 {
+            write!(out, " {CARE}({} failed){CARE:#}", count.failed)?;
+        }
+    }
+    Ok(())
 }
 
 fn write_warnings(out: &mut String, report: &Report) -> fmt::Result {

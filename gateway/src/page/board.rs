@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use creole::Millis;
 use creole::observe::log::LoggedRequest;
-use creole::observe::report::{Cause, Report};
+use creole::observe::report::{Cause, Report, ToolCounts};
 
 use super::row::{FinishedRow, RunningRow};
 
@@ -49,6 +49,7 @@ pub(crate) struct Totals {
     pub(crate) input_tokens: u64,
     pub(crate) cached_tokens: u64,
     pub(crate) output_tokens: u64,
+    pub(crate) server_calls: ToolCounts,
 }
 
 /// Last known status of an upstream, with its time.
@@ -189,6 +190,7 @@ impl Totals {
         self.input_tokens = self.input_tokens.saturating_add(row.figures.input_tokens);
         self.cached_tokens = self.cached_tokens.saturating_add(row.cached_tokens);
         self.output_tokens = self.output_tokens.saturating_add(row.output_tokens);
+        self.server_calls.add_all(&row.server_calls);
     }
 }
 

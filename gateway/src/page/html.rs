@@ -8,6 +8,7 @@ use creole::Config;
 use creole::Millis;
 use creole::json::Writer as Json;
 use creole::observe::log::Level;
+use creole::observe::report::CallCount;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
@@ -79,13 +80,14 @@ pub(super) fn update(config: &Config, state: &BoardState, is_changed: bool) -> S
 }
 
 /// Returns the sections of the page, each with its id, title and HTML content.
-fn sections(config: &Config, state: &BoardState) -> [(&'static str, &'static str, String); 7] {
+fn sections(config: &Config, state: &BoardState) -> [(&'static str, &'static str, String); 8] {
     [
         ("figures", "", figures(state)),
         ("running", "Running now", running(state)),
         ("plots", "", plots(state.rows.iter())),
         ("upstreams", "Upstreams", upstreams(config, state)),
         ("models", "Models", models(state)),
+        ("tools", "Server tools", server_tools(state)),
         ("exchanges", "Last exchanges", exchanges(state)),
         ("meanings", "Warnings and guards", explained(state)),
     ]
@@ -257,6 +259,10 @@ fn notes(row: &FinishedRow) -> String {
             let _ = write!(out, "<span class=\"note\">{retries} retries</span>");
         }
     }
+    for (kind, count) in row.server_calls.iter() {
+        let calls = count.calls;
+        let _ = write!(out, "<span class=\"note ran\">{calls} {kind}{}</span>", failed(count));
+    }
     for guard in &row.guards {
         note(&mut out, &format!("guard {guard}"), "");
     }
@@ -264,6 +270,27 @@ fn notes(row: &FinishedRow) -> String {
         note(&mut out, code, name);
     }
     out
+}
+
+/// Returns the number of failed calls in brackets; empty if none failed.
+fn failed(count: CallCount) -> String {
+    if count.failed == 0 { String::new() } else { format!(" ({} failed)", count.failed) }
+}
+
+/// Returns a table of the calls of server tools since the start; empty if there were none.
+fn server_tools(state: &BoardState) -> String {
+    let mut rows = String::new();
+    for (kind, count) in state.totals.server_calls.iter() {
+        rows.push_str("<tr>");
+        cell(&mut rows, "Tool", "name", &format!("<b>{kind}</b>"));
+        cell(&mut rows, "Calls", "number", &figures::count(count.calls.into()));
+        cell(&mut rows, "Failed", "number", &number(count.failed.into()));
+        rows.push_str("</tr>");
+    }
+    if rows.is_empty() {
+        return rows;
+    }
+    table(&["Tool", "Calls", "Failed"], &rows)
 }
 
 fn note(out: &mut String, code: &str, name: &str) {

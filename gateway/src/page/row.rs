@@ -2,7 +2,7 @@
 
 use creole::Millis;
 use creole::observe::log::{Level, LoggedRequest, level};
-use creole::observe::report::{Outcome, Report};
+use creole::observe::report::{Outcome, Report, ToolCounts};
 
 use crate::log::figures::{self, Figures};
 
@@ -32,6 +32,8 @@ pub(crate) struct FinishedRow {
     pub(crate) cached_tokens: u64,
     pub(crate) output_tokens: u64,
     pub(crate) tool_calls: u32,
+    /// Calls of server tools that Creole ran, by kind of tool.
+    pub(crate) server_calls: ToolCounts,
     pub(crate) retries: u32,
     pub(crate) guards: Vec<&'static str>,
     pub(crate) warnings: Vec<(&'static str, String)>,
@@ -72,6 +74,7 @@ impl FinishedRow {
             cached_tokens: report.answer.cache_read_tokens,
             output_tokens: report.answer.output_tokens,
             tool_calls: report.answer.tool_calls,
+            server_calls: report.tools.as_ref().map(|tools| tools.calls).unwrap_or_default(),
             retries: report.retries,
             guards: report.warnings.guards().to_vec(),
             warnings: warnings.map(|it| (it.code, figures::text(&it.name))).collect(),

@@ -14,6 +14,9 @@ use crate::headers;
 use crate::upstream::client::{self, UpstreamClient};
 use crate::upstream::connection::Connector;
 
+/// Words in the log line about a service that could not be called, between the name and the reason.
+pub(crate) const UNCALLED: &str = " could not be called: ";
+
 /// Sender of requests for URLs on the web that clients name, and of requests to services.
 #[derive(Debug)]
 pub(crate) struct Fetcher {
@@ -77,7 +80,7 @@ impl Fetcher {
         client.send(request).await.map_err(|error| {
             let reason = client::reason(&error);
             // The URL contains words of the user, so the log gets only the name and the reason.
-            tracing::debug!("service {} could not be called: {}", service.name, reason.words());
+            tracing::debug!("service {}{UNCALLED}{}", service.name, reason.words());
             Failure::Unreachable(reason)
         })
     }

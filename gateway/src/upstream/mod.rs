@@ -16,7 +16,7 @@ pub(crate) mod client;
 pub(crate) mod connection;
 pub(crate) mod decompress;
 mod dns;
-mod fetch;
+pub(crate) mod fetch;
 pub(crate) mod fetch_limits;
 pub(crate) mod paced_body;
 mod tls_roots;

@@ -165,6 +165,33 @@ fn what_is_not_clear_is_an_error_that_names_the_choice() {
 }
 
 #[test]
+fn the_user_reads_whether_the_clients_web_search_works() {
+    let demo = demo(&["only"]);
+    let url = format!("{}/v1", demo.url());
+    let says = |flags: &[&str]| {
+        let args = [&["claude", "--upstream", &url, "--context-window", "99000"], flags].concat();
+        launch("search", &args, &[])
+    };
+    let ran = says(&["--search", "http://127.0.0.1:1/?key=sk-canary"]);
+    assert_eq!(ran.code, Some(7), "{}", ran.err);
+    assert!(ran.err.contains("WebSearch works: it asks http://127.0.0.1:1/\n"), "{}", ran.err);
+    assert!(!ran.err.contains("sk-canary"), "{}", ran.err);
+    let ran = says(&[]);
+    assert!(ran.err.contains("WebSearch finds nothing"), "{}", ran.err);
+    assert!(ran.err.contains("--search URL names a SearXNG"), "{}", ran.err);
+    let asked = demo.requests().len();
+    for (flags, reason) in [
+        (["--search", "127.0.0.1:8888"], "--search: expected a URL that begins with http://"),
+        (["--mcp", "http://127.0.0.1:1/mcp"], "--mcp: expected NAME=URL"),
+    ] {
+        let ran = says(&flags);
+        assert_eq!(ran.code, Some(2), "{}", ran.err);
+        assert!(ran.err.contains(reason) && ran.err.lines().count() == 1, "{}", ran.err);
+    }
+    assert_eq!(demo.requests().len(), asked, "a wrong flag is told before anything is asked");
+}
+
+#[test]
 fn a_server_that_cannot_be_reached_ends_the_launch_with_one_line() {
     let nowhere =
         format!("http://{}", TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap());
@@ -433,10 +460,14 @@ fn inner_demo() {
         assert_ne!(said.read_line(&mut line).unwrap(), 0, "it ended");
     }
     let ran = launch("demo", &["claude"], &[]);
+    let search = launch("demo", &["claude", "--search", "http://127.0.0.1:1"], &[]);
+    let says = "a gateway at http://127.0.0.1:8787: --search and --mcp need a gateway that";
+    assert!(search.out.is_empty() && search.err.contains(says), "{}", search.err);
     demo.kill().unwrap();
     demo.wait().unwrap();
     assert_eq!(ran.code, Some(7), "{}", ran.err);
     assert!(ran.err.contains("and is used: model demo: the demo model"), "{}", ran.err);
+    assert!(ran.err.contains("WebSearch works if that gateway has a search"), "{}", ran.err);
     assert!(ran.has("ANTHROPIC_MODEL=demo") && ran.out.contains("\"pong\""), "{}", ran.out);
 }
 

@@ -9,6 +9,7 @@
 )]
 
 mod check;
+mod check_services;
 mod commands;
 mod compressed;
 #[cfg(unix)] // it is stopped by a signal

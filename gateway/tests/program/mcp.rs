@@ -115,6 +115,20 @@ async fn a_tool_is_called_between_two_rounds_whatever_form_the_answers_have() {
 }
 
 #[tokio::test]
+async fn a_flag_names_a_server_whose_tools_every_client_gets() {
+    let (model, server) = (model().await, server(false).await);
+    let (upstream, flag) = (model.url(), format!("notes={}", url(&server)));
+    let gateway = Gateway::start_with(&["--upstream", &upstream, "--mcp", &flag], "", &[]);
+    let body = json!({"model": "claude-x", "max_tokens": 1000,
+        "messages": [{"role": "user", "content": "How much is it?"}]});
+    let sent = request("POST", &gateway.url("/v1/messages"), body.to_string());
+    let got = send(&client(false), sent).await;
+    let content = &got.json()["content"];
+    assert_eq!(content[0]["server_name"], "notes", "{}", got.body);
+    assert_eq!(content[1]["content"][0]["text"], "It is 3.", "{}", got.body);
+}
+
+#[tokio::test]
 async fn a_client_never_sees_the_tools_that_another_clients_token_shows() {
     let (model, server) = (model().await, server(false).await);
     let gateway = gateway(&model, json!({"s": {"url": url(&server), "key": "client"}}));

@@ -157,6 +157,19 @@ fn kind(block: &Value) -> &str {
 }
 
 #[tokio::test]
+async fn a_flag_names_the_search_service_beside_the_flag_of_the_upstream() {
+    let (model, search) = (model().await, searxng(false).await);
+    let (upstream, service) = (model.url(), format!("http://{}", search.address));
+    let args = ["--upstream", &upstream, "--search", &service];
+    for config in ["", r#"{"log": "debug"}"#] {
+        let gateway = Gateway::start_with(&args, config, &[]);
+        let got = ask(&gateway, false).await;
+        assert_eq!(got.json()["content"][1]["content"][0]["title"], "A", "{}", got.body);
+        assert_eq!(search.last().path, "/search?q=alpha&format=json");
+    }
+}
+
+#[tokio::test]
 async fn a_service_that_is_down_is_an_error_for_the_model_and_a_line_without_the_query() {
     let model = model().await;
     let gateway = gateway(&model, &nobody().await);

@@ -28,6 +28,29 @@ fn nothing_is_called_unless_a_server_is_named_or_requests_may_name_one() {
 }
 
 #[test]
+fn a_flag_adds_a_server_whose_tools_all_clients_get() {
+    let mut config = Config::default();
+    config.offer_mcp_server("notes=http://127.0.0.1:3000/mcp?a=b", "--mcp").unwrap();
+    let servers: Vec<_> = config.settings.server_tools.mcp.servers.iter().collect();
+    let [(name, server)] = servers.as_slice() else { panic!("{servers:?}") };
+    assert_eq!((*name, server.url.as_str()), ("notes", "http://127.0.0.1:3000/mcp?a=b"));
+    assert!(server.offer && server.key == McpKey::None);
+    for (given, reason) in [
+        ("http://127.0.0.1:3000/mcp", "--mcp: expected NAME=URL"),
+        ("notes=http://127.0.0.1:3001/mcp", "--mcp: there already is an MCP server notes"),
+        ("other=127.0.0.1:3000?key=sk-1", "--mcp: expected a URL that begins with http://"),
+        ("http://a?key=sk-1", "--mcp: expected a name of letters"),
+    ] {
+        let error = config.offer_mcp_server(given, "--mcp").unwrap_err();
+        assert!(error.starts_with(reason) && !error.contains("sk-1"), "{error}");
+    }
+    config.offer_mcp_server("other=http://127.0.0.1:3001/mcp", "--mcp").unwrap();
+    let servers = &mut config.settings.server_tools.mcp.servers;
+    servers.keep_only("other");
+    assert_eq!(servers.iter().map(|(name, _)| name).collect::<Vec<_>>(), ["other"]);
+}
+
+#[test]
 fn a_server_has_its_own_key_or_the_clients() {
     let servers = r#"{"servers":{
         "a":{"url":"https://a.example/mcp","key":{"env":"MCP_KEY"},"revision":"2025-06-18"},

@@ -87,3 +87,18 @@ fn debug_adds_the_shape_of_the_request() {
     report.counts.messages = 0;
     assert_eq!(counts(&report), serde_json::Value::Null, "it was refused before");
 }
+
+#[test]
+fn calls_of_server_tools_are_counted_by_kind_and_never_by_a_name_of_a_request() {
+    let mut tools = ToolsReport { turns: 3, duration_ms: 20, ..ToolsReport::default() };
+    for (kind, is_failure) in
+        [("web_search", false), ("mcp", true), ("web_search", true), ("mcp__a__secret", false)]
+    {
+        tools.calls.add(kind, is_failure);
+    }
+    let report = Report { tools: Some(Box::new(tools)), ..Report::default() };
+    let read = read(line(&LoggedRequest::default(), &report, Log::Info, 0));
+    let expected = serde_json::json!({"turns": 3, "calls": 3, "failed": 2,
+        "by_tool": {"web_search": 2, "mcp": 1}, "duration_ms": 20});
+    assert_eq!(read["server_tools"], expected);
+}

@@ -77,6 +77,26 @@ fn results_of_earlier_turns_are_not_counted_again() {
 }
 
 #[test]
+fn calls_of_server_tools_are_counted_by_kind_and_result() {
+    let mut tools = ToolsReport { turns: 3, ..ToolsReport::default() };
+    for (kind, is_failure) in [("web_search", false), ("web_search", true), ("mcp", false)] {
+        tools.calls.add(kind, is_failure);
+    }
+    let report = Report { tools: Some(Box::new(tools)), ..answered("m") };
+    let lines = samples(&mut Counters::default(), &report, &Config::default());
+    let found: Vec<_> = lines.iter().filter(|line| line.contains("server_tool")).collect();
+    assert_eq!(
+        found,
+        [
+            "creole_server_tool_calls_total{result=ok,tool=web_search} 1",
+            "creole_server_tool_calls_total{result=failed,tool=web_search} 1",
+            "creole_server_tool_calls_total{result=ok,tool=mcp} 1",
+            "creole_server_tool_turns_total{upstream=up} 3",
+        ]
+    );
+}
+
+#[test]
 fn a_refusal_is_counted_without_an_upstreams_times() {
     let report = Report {
         status: 400,

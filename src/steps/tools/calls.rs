@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::json;
 use crate::model::event::{ServerCall, ServerResult};
 use crate::model::own_tool::OwnTool;
-use crate::observe::report::Report;
+use crate::observe::report::{Report, ToolCounts};
 use crate::steps::{
     Between, Came, Change, EndedRound, Limit, NextRound, Nothing, Question, ReadLimits, See, Step,
 };
@@ -57,7 +57,8 @@ pub(crate) struct OwnCalls {
     is_mixed: bool,
     /// Number of output tokens of the round.
     output_tokens: u64,
-    failed: u32,
+    /// Numbers of the calls of rounds that are over.
+    counts: ToolCounts,
     /// True if the model repeats its calls, so that the next round is the last.
     must_answer: bool,
     /// True if the request already has a message with the beginning of the answer.
@@ -80,6 +81,8 @@ struct UsedTool {
 #[derive(Debug)]
 struct RoundCall {
     id: String,
+    /// Name of the tool's kind, for the report.
+    kind: &'static str,
     /// Run that answers the call, by its index, or the output of a call that is not run.
     outcome: Result<usize, OwnOutput>,
     /// True if the tool is run for this call, and not for an earlier, equal call.
@@ -156,7 +159,7 @@ impl OwnCalls {
             result_bytes: 0,
             is_mixed: false,
             output_tokens: 0,
-            failed: 0,
+            counts: ToolCounts::default(),
             must_answer: false,
             is_begun: false,
             left_ms: limits.duration_max_ms,
@@ -174,10 +177,9 @@ impl OwnCalls {
             Err(output) => (Err(output), false),
         };
         if outcome.is_err() {
-            self.failed = self.failed.saturating_add(1);
             self.note_refused(tool.name(), &call.input);
         }
-        self.round.push(RoundCall { id: call.id, outcome, is_first });
+        self.round.push(RoundCall { id: call.id, kind: tool.kind(), outcome, is_first });
     }
 
     /// Returns the index of the run that answers a call of the tool, and true if the run is new.
@@ -209,7 +211,7 @@ impl OwnCalls {
         }
         let progress = match begun.work {
             Work::Known(output) => {
-                self.note_output(output.held_bytes(), output.is_failure());
+                self.result_bytes = self.result_bytes.saturating_add(output.held_bytes());
                 RunProgress::Done(output)
             }
             Work::Asks(job) => RunProgress::Asking(job),
@@ -231,9 +233,12 @@ impl OwnCalls {
         }
     }
 
-    fn note_output(&mut self, bytes: usize, is_failure: bool) {
-        self.result_bytes = self.result_bytes.saturating_add(bytes);
-        self.failed = self.failed.saturating_add(u32::from(is_failure));
+    /// Returns the output of a call of the round, if the call has one.
+    fn output_of<'s>(&'s self, call: &'s RoundCall) -> Option<&'s OwnOutput> {
+        match &call.outcome {
+            Ok(run) => self.runs.get(*run)?.output(),
+            Err(output) => Some(output),
+        }
     }
 
     /// Returns true if the results of the answer are so large that no further call is run.
@@ -249,11 +254,8 @@ impl OwnCalls {
     /// Returns the results of all calls as blocks with which an answer begins.
     pub(super) fn opening(&self) -> Vec<OpeningBlock> {
         let block = |call: &RoundCall| {
-            let output = match &call.outcome {
-                Ok(run) => self.runs.get(*run)?.output()?.clone(),
-                Err(output) => output.clone(),
-            };
-            Some(OpeningBlock::Result(call.id.clone(), output, call.is_first))
+            let output = self.output_of(call)?;
+            Some(OpeningBlock::Result(call.id.clone(), output.clone(), call.is_first))
         };
         self.round.iter().filter_map(block).collect()
     }
@@ -267,6 +269,12 @@ impl OwnCalls {
     /// Ends the calls of a round, whose results the client has.
     fn end_round(&mut self, see: &See<'_>, report: &mut Report) {
         self.note_time(see, report);
+        let mut counts = self.counts;
+        for call in &self.round {
+            let is_failure = self.output_of(call).is_none_or(OwnOutput::is_failure);
+            counts.add(call.kind, is_failure);
+        }
+        self.counts = counts;
         self.note(report);
         self.round.clear();
         self.told = 0;
@@ -282,7 +290,7 @@ impl OwnCalls {
     /// Notes the calls and their failures in the report.
     fn note(&mut self, report: &mut Report) {
         let tools = report.tools.get_or_insert_default();
-        (tools.turns, tools.calls, tools.failed) = (self.turns, self.calls, self.failed);
+        (tools.turns, tools.calls) = (self.turns, self.counts);
         // The guard of the client's turns has the same header.
         let is_free = report.warnings.tool_turn().is_none();
         if *self.tells_turn.get_or_insert(is_free) {
@@ -348,9 +356,8 @@ impl Step for OwnCalls {
         if output.is_failure() {
             report.warnings.add_named("server_tool_failed", run.tool.name());
         }
-        let (bytes, is_failure) = (output.held_bytes(), output.is_failure());
+        self.result_bytes = self.result_bytes.saturating_add(output.held_bytes());
         run.progress = RunProgress::Done(output);
-        self.note_output(bytes, is_failure);
     }
 
     fn settle(&mut self) {

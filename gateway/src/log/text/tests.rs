@@ -1,7 +1,7 @@
 //! Tests of `text.rs`.
 
 use super::*;
-use creole::observe::report::{AnswerReport, Cause};
+use creole::observe::report::{AnswerReport, Cause, ToolsReport};
 use creole::observe::warning::Warnings;
 
 /// Returns a log line without its colours.
@@ -52,6 +52,19 @@ fn a_line_says_what_a_person_asks_first() {
         "200 claude-x @local  max_tokens  1.0 s  first 800 ms  1 retry  guard pairing  \
          tool_input_repaired dropped:top_k"
     );
+}
+
+#[test]
+fn calls_of_server_tools_are_told_by_kind() {
+    let mut tools = ToolsReport::default();
+    for (kind, is_failure) in [("web_search", false), ("web_fetch", true), ("web_search", false)] {
+        tools.calls.add(kind, is_failure);
+    }
+    let mut report = Report { tools: Some(Box::new(tools)), ..report() };
+    report.answer.tool_calls = 0;
+    let request = LoggedRequest { began: 1_000, ..LoggedRequest::default() };
+    let shown = bare(&line(&request, &report, 7_100));
+    assert!(shown.ends_with("44/s  2 web_search  1 web_fetch (1 failed)"), "{shown}");
 }
 
 #[test]

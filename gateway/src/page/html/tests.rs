@@ -4,7 +4,7 @@ use super::*;
 use crate::page::board::Board;
 use creole::error::{ErrorKind, Fault};
 use creole::observe::log::LoggedRequest;
-use creole::observe::report::{AnswerReport, Outcome, Report};
+use creole::observe::report::{AnswerReport, Outcome, Report, ToolsReport};
 use creole::observe::warning::Warnings;
 
 const BAD: &str = "<script>alert(\"1\")</script>'&";
@@ -91,6 +91,37 @@ fn a_failure_has_its_reason_and_its_request_id_and_nothing_of_the_upstreams_mess
     board.end(board.begin(), &request, &answered, 2_500);
     let html = board.with(|state| page(&Config::default(), state, "n"));
     assert!(!html.contains("req_011"), "an answer needs no id: {html}");
+}
+
+#[test]
+fn calls_of_server_tools_are_shown_by_kind_and_the_section_is_hidden_without_them() {
+    let mut tools = ToolsReport::default();
+    for (kind, is_failure) in [("web_search", false), ("web_search", true), ("mcp", false)] {
+        tools.calls.add(kind, is_failure);
+    }
+    let report = Report {
+        model: "m".to_owned(),
+        status: 200,
+        outcome: Outcome::Answered,
+        tools: Some(Box::new(tools)),
+        ..Report::default()
+    };
+    let board = Board::default();
+    for _ in 0..2 {
+        board.end(board.begin(), &LoggedRequest::default(), &report, 1);
+    }
+    let html = board.with(|state| page(&Config::default(), state, "n"));
+    for text in [
+        "<b>web_search</b></td><td data-label=\"Calls\" class=\"number\">4</td>\
+         <td data-label=\"Failed\" class=\"number\">2</td>",
+        "<b>mcp</b></td><td data-label=\"Calls\" class=\"number\">2</td>",
+        "<span class=\"note ran\">2 web_search (1 failed)</span>",
+        "<span class=\"note ran\">1 mcp</span>",
+    ] {
+        assert!(html.contains(text), "{text} in {html}");
+    }
+    let none = Board::default().with(|state| page(&Config::default(), state, "n"));
+    assert!(none.contains("<div id=\"tools\"></div>"), "{none}");
 }
 
 #[test]
