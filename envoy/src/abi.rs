@@ -18,17 +18,18 @@ use std::alloc::Layout;
 use std::cell::{Cell, RefCell};
 use std::panic;
 
-use creole::Millis;
 use creole::observe::log::Level;
 use creole::text::names::Names;
+use creole::{Failure, Millis, json};
 
 use hostcalls::{
-    Buffer, Map, NOT_FOUND, Status, buffer, check, headers, host, log, now, now_ns,
-    number_property, property, send_local_response, set_buffer, set_headers, set_property,
+    BAD_ARGUMENT, Buffer, Map, NOT_FOUND, Status, buffer, check, headers, host, http_call, log,
+    now, now_ns, number_property, property, send_local_response, set_buffer, set_headers,
+    set_property,
 };
 
 use crate::Filter;
-use crate::action::{Action, Decision, Flow, Side};
+use crate::action::{Action, Decision, Flow, HttpCall, Side};
 use crate::contexts::ContextId;
 use crate::heads;
 use crate::stream::Route;
@@ -38,7 +39,8 @@ const CONTINUE: u32 = 0;
 const STOP_ITERATION: u32 = 1;
 const STOP_ITERATION_NO_BUFFER: u32 = 3;
 
-/// Value of `proxy_stream_type_t` for resets, which affect both directions of a stream alike.
+/// Values of `proxy_stream_type_t`. Resets affect both directions of a stream alike.
+const STREAM_REQUEST: u32 = 0;
 const STREAM_RESPONSE: u32 = 1;
 
 /// Values of `proxy_metric_type_t`, the kind of a statistic.
@@ -139,6 +141,8 @@ fn act(action: &Action) -> Result<(), Status> {
         // SAFETY: the host gets only numbers.
         Action::CloseStream => check(unsafe { host::proxy_close_stream(STREAM_RESPONSE) }),
         // SAFETY: the host gets only numbers.
+        Action::ContinueRequest => check(unsafe { host::proxy_continue_stream(STREAM_REQUEST) }),
+        // SAFETY: the host gets only numbers.
         Action::ContinueResponse => check(unsafe { host::proxy_continue_stream(STREAM_RESPONSE) }),
         Action::SetTickPeriod { period_ms } => {
             // SAFETY: the host gets only numbers.
@@ -150,16 +154,43 @@ fn act(action: &Action) -> Result<(), Status> {
             log(*level, text);
             Ok(())
         }
+        // Only a stream makes calls: see `act_for`.
+        Action::Call(_) => Err(BAD_ARGUMENT),
     }
 }
 
 /// Executes the actions of a stream, as long as the stream exists.
 fn act_for(id: ContextId, actions: &[Action]) {
     for action in actions {
-        act_or_tell(action);
+        match action {
+            Action::Call(call) => send_call(id, call),
+            // A write before may have ended the stream.
+            Action::ContinueRequest if !may_continue(id, Side::Request) => {}
+            Action::ContinueResponse if !may_continue(id, Side::Response) => {}
+            _ => act_or_tell(action),
+        }
         if !ask(|filter| filter.has(id)) {
             return;
         }
+    }
+}
+
+fn may_continue(id: ContextId, side: Side) -> bool {
+    ask(|filter| filter.may_continue(id, side))
+}
+
+/// Sends a call of a stream. Writes a line to Envoy's log if the host does not send the call.
+fn send_call(id: ContextId, call: &HttpCall) {
+    let status = match http_call(call) {
+        Ok(token) => return ask(|filter| filter.on_call_sent(id, call.id, token)),
+        Err(status) => status,
+    };
+    let cluster = json::quoted(&call.cluster);
+    log(Level::Warn, &format!("call of the cluster {cluster}: status {} of the host", status.0));
+    let failure =
+        if status == BAD_ARGUMENT { Failure::NoRoute } else { Failure::NoHealthyUpstream };
+    if let Some(action) = ask(|filter| filter.on_call_refused(id, call.id, failure)) {
+        act_or_tell(&action);
     }
 }
 
@@ -176,7 +207,9 @@ fn name(action: &Action) -> &'static str {
         Action::Mark => "mark",
         Action::ReplaceBody(..) => "replace body",
         Action::SendLocalResponse(_) => "send local response",
+        Action::ContinueRequest => "continue request",
         Action::ContinueResponse => "continue response",
+        Action::Call(_) => "call",
         Action::CloseStream => "close stream",
         Action::SetTickPeriod { .. } => "set tick period",
         Action::Count { .. } => "count",
@@ -360,6 +393,36 @@ extern "C" fn proxy_on_response_trailers(id: ContextId, _count: u32) -> u32 {
     let now = now();
     let decision = ask(|filter| filter.on_response_trailers(id, now));
     finish(id, &decision, STOP_ITERATION)
+}
+
+/// Passes the answer to a call on. The host calls this for the plugin, and not for the stream.
+#[unsafe(no_mangle)]
+extern "C" fn proxy_on_http_call_response(
+    _plugin: ContextId,
+    token: u32,
+    count: u32,
+    size: usize,
+    _trailers: u32,
+) {
+    let Some((id, call, bytes_max)) = ask(|filter| filter.take_call(token)) else { return };
+    let head = if count == 0 { Ok(Vec::new()) } else { headers(Map::CallResponseHeaders) };
+    let body = match size.min(bytes_max) {
+        0 => Ok(Vec::new()),
+        size => buffer(Buffer::CallResponseBody, size),
+    };
+    // Without its head, or for lack of memory, the call has failed.
+    let (head, body) = match (head, body) {
+        (Ok(head), Ok(body)) => (head, body),
+        _ => (Vec::new(), Vec::new()),
+    };
+    // SAFETY: the host gets only numbers, and refuses the id of a stream that is gone.
+    if check(unsafe { host::proxy_set_effective_context(id) }).is_err() {
+        return;
+    }
+    let whole = size <= bytes_max;
+    let actions =
+        timed(id, |filter, now| filter.on_call_response(id, call, &head, (&body, whole), now));
+    act_for(id, &actions);
 }
 
 #[unsafe(no_mangle)]

@@ -1,8 +1,8 @@
 //! Actions that the filter asks Envoy to execute. Actions are plain data: `abi` executes them, and
 //! tests compare them.
 
-use creole::Header;
 use creole::observe::log::Level;
+use creole::{CallId, Header};
 
 /// Result of one callback: actions, and how the head or body goes on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -41,8 +41,12 @@ pub enum Action {
     /// Action: replace the chunk of the body that this body callback got. Outside of a body
     /// callback, Envoy has a buffer to replace only after [`Flow::Pause`].
     ReplaceBody(Side, Vec<u8>),
+    /// Action: send the request that waits after [`Flow::Pause`] on to the upstream.
+    ContinueRequest,
     /// Action: send the bytes that wait after [`Flow::Pause`] on to the client.
     ContinueResponse,
+    /// Action: send a request to a cluster, beside the stream's own request.
+    Call(HttpCall),
     /// Action: answer the client from this filter, and drop the upstream.
     SendLocalResponse(LocalResponse),
     /// Action: reset the stream, so that the client sees its connection break.
@@ -76,6 +80,21 @@ impl Action {
     pub fn ends_stream(&self) -> bool {
         matches!(self, Self::SendLocalResponse(_) | Self::CloseStream)
     }
+}
+
+/// Request to a cluster, whose answer the filter gets whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HttpCall {
+    /// Id of the call in its exchange.
+    pub id: CallId,
+    /// Name of the cluster in Envoy's configuration.
+    pub cluster: String,
+    /// Headers of the request, with the pseudo-headers and without `content-length`.
+    pub headers: Vec<Header>,
+    /// Body of the request; empty for `GET`.
+    pub body: Vec<u8>,
+    /// Time after which Envoy gives the request up, in milliseconds.
+    pub timeout_ms: u32,
 }
 
 /// Answer to the client that comes from this filter.

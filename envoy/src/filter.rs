@@ -7,12 +7,12 @@
 use std::sync::Arc;
 
 use creole::config::Config;
-use creole::headers::is_value;
 use creole::observe::log::{Level, RefusedLines};
 use creole::observe::metrics::Counters;
-use creole::{Failure, Header, Millis, Owner, Refusals, json};
+use creole::{CallId, Failure, Header, Millis, Owner, Refusals};
 
 use crate::action::{Action, Decision, Side};
+use crate::configured;
 use crate::contexts::{ContextId, Contexts};
 use crate::heads;
 use crate::memory::{Counted, Memory};
@@ -38,6 +38,8 @@ const ENDED_MAX: usize = 16;
 pub struct Filter {
     plugins: Contexts<Plugin>,
     streams: Contexts<Entry>,
+    /// Streams and their open calls, by the tokens that the host gave the calls.
+    calls: Contexts<(ContextId, CallId)>,
     memory: Memory,
     counters: Counters,
     refused_lines: RefusedLines,
@@ -85,7 +87,8 @@ impl Plugin {
         if let Some((_, known)) = self.routes.iter().find(|(text, _)| text == route) {
             return known.clone();
         }
-        let read = match config.for_route(route) {
+        let read = config.for_route(route).map_err(|error| error.to_string());
+        let read = match read.and_then(|config| config.check_clusters().map(|_| config)) {
             Ok(config) => Some(Arc::new(config)),
             Err(error) => {
                 actions.push(Action::Log(Level::Error, format!("route metadata: {error}")));
@@ -120,36 +123,8 @@ impl Filter {
         text: &str,
         secret: impl Fn(&str) -> Option<String>,
     ) -> Result<Vec<Action>, String> {
-        let text = if text.trim().is_empty() { "{}" } else { text };
-        let config = Config::from_json(text, secret).map_err(|error| error.to_string())?;
-        config.check_client_keys()?;
-        config.check_no_services()?;
-        if !config.settings.pause_headers && config.upstreams.len() != 1 {
-            // The head leaves with a credential before the model is known.
-            return Err(format!(
-                "configuration: upstreams: expected one, because pause_headers is false, but found \
-                 {}",
-                config.upstreams.len()
-            ));
-        }
-        if let Some(upstream) =
-            config.upstreams.values().find(|upstream| !is_value(heads::routing_value(upstream)))
-        {
-            return Err(format!(
-                "configuration: upstreams.{}.cluster: expected one, because the name cannot be the \
-                 value of {}",
-                json::quoted(&upstream.name),
-                heads::ROUTING_HEADER
-            ));
-        }
+        let (config, notes) = configured::read(text, secret)?;
         let settings = &config.settings;
-        if settings.deferred_flush && !settings.pause_headers {
-            return Err(
-                "configuration: deferred_flush: expected pause_headers to be true with it, \
-                        because a head that has left cannot be held"
-                    .to_owned(),
-            );
-        }
         let pings = settings.deferred_flush;
         let mut shortest =
             settings.stall_after_ms(pings).min(settings.first_byte_after_ms(pings, false));
@@ -161,7 +136,9 @@ impl Filter {
         self.memory.raise_limit(config.settings.buffered_bytes_max);
         let config = Some(Arc::new(config));
         self.plugins.insert(id, Plugin { config, tick_ms, ..Plugin::default() });
-        Ok(vec![Action::SetTickPeriod { period_ms: tick_ms }])
+        let mut actions = vec![Action::SetTickPeriod { period_ms: tick_ms }];
+        actions.extend(notes.into_iter().map(|note| Action::Log(Level::Warn, note)));
+        Ok(actions)
     }
 
     /// Returns true if a context still exists. Some hostcalls end the context.
@@ -312,6 +289,56 @@ impl Filter {
     /// Handles a response's trailers.
     pub fn on_response_trailers(&mut self, id: ContextId, now: Millis) -> Decision {
         self.with(id, now, &mut |stream, _| stream.on_response_trailers(now))
+    }
+
+    /// Notes that the host has sent a call of a stream, and will give its answer with this token.
+    pub fn on_call_sent(&mut self, id: ContextId, call: CallId, token: u32) {
+        self.calls.insert(token, (id, call));
+    }
+
+    /// Notes that the host does not send a call of a stream. The exchange learns of it in the next
+    /// tick, for which the action is.
+    pub fn on_call_refused(
+        &mut self,
+        id: ContextId,
+        call: CallId,
+        failure: Failure,
+    ) -> Option<Action> {
+        let entry = self.streams.get_mut(id)?;
+        entry.stream.as_mut()?.note_refused_call(call, failure);
+        let plugin = self.plugins.get_mut(entry.plugin).filter(|plugin| !plugin.hurries)?;
+        plugin.hurries = true;
+        Some(Action::SetTickPeriod { period_ms: 1 })
+    }
+
+    /// Returns the stream and the call that a token stands for, and the maximum number of bytes to
+    /// read of the answer. `None` if the stream is gone.
+    pub fn take_call(&mut self, token: u32) -> Option<(ContextId, CallId, usize)> {
+        let (id, call) = *self.calls.get(token)?;
+        self.calls.remove(token);
+        Some((id, call, self.stream(id)?.call_bytes_max()))
+    }
+
+    /// Handles the whole answer to a call of a stream: its head, which is empty if the call has
+    /// failed, and its body, with true if the body was not cut.
+    pub fn on_call_response(
+        &mut self,
+        id: ContextId,
+        call: CallId,
+        head: &[Header],
+        body: (&[u8], bool),
+        now: Millis,
+    ) -> Vec<Action> {
+        let decision = self.with(id, now, &mut |stream, fits| {
+            stream.on_call_response(call, head, body, fits, now)
+        });
+        decision.actions
+    }
+
+    /// Returns true if the held head and body of a stream may go on in this direction.
+    #[must_use]
+    pub fn may_continue(&self, id: ContextId, side: Side) -> bool {
+        self.stream(id).is_some_and(|stream| stream.may_continue(side))
     }
 
     /// Handles a tick: checks the timeouts of a plugin's streams. At most [`ENDED_MAX`] streams end

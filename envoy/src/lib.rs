@@ -26,6 +26,12 @@
 //! are sent on at once: then only one upstream is possible, and errors after a head are reported in
 //! the body.
 //!
+//! # Calls
+//!
+//! Where the configuration names clusters for it ([`creole::Config::cluster_calls`]), a stream
+//! makes further requests with `proxy_http_call`: before its own request, which is held meanwhile,
+//! and behind the upstream's first answer, whose end is held: see `stream/calls`.
+//!
 //! With `deferred_flush`, a timer writes the streams, so that pings and error events can be sent
 //! while the upstream is silent: see `deferred`.
 #![deny(unsafe_code)]
@@ -34,6 +40,7 @@
 mod abi;
 pub mod action;
 mod collected;
+mod configured;
 mod contexts;
 mod deferred;
 pub mod details;

@@ -3,7 +3,8 @@
 //! ```text
 //!                body complete          upstream's head
 //!   Collecting ────────────────▶ Waiting ─────────────▶ Answering
-//!    │      └── refused ──▶ Refusing │                    │
+//!    │  │   └── refused ──▶ Refusing │                    │
+//!    │  └─ calls ─▶ Preparing ─ ─ ─ ▶│                    │
 //!    │    client has sent all │       │                    │
 //!    └────────────────────────┴───────┴────────────────────┴─▶ HandsOff: answered from here
 //! ```
@@ -15,6 +16,7 @@
 //! callback.
 
 mod answer;
+mod calls;
 mod list;
 mod over;
 mod request;
@@ -26,6 +28,8 @@ use creole::observe::log::LoggedRequest;
 use creole::{
     CallId, Cancel, End, Exchange, Failure, Header, HostCan, Millis, Pace, Pings, Refusals, Reply,
 };
+
+use calls::Calls;
 
 use crate::action::{Action, Decision, LocalResponse, Side};
 use crate::collected::Collected;
@@ -55,6 +59,9 @@ const HOLD_MS: u64 = 200;
 /// each stream covers these bytes.
 const FLOWING_BYTES_MAX: usize = 4 << 10;
 
+/// Maximum number of calls that a stream makes at the same time.
+const CALLS_AT_ONCE: u8 = 4;
+
 /// Maximum time for which a refused request may continue its body before the client gets the error,
 /// in milliseconds. A client that is answered during its upload may see its connection break
 /// instead; the limit ends endless uploads.
@@ -66,8 +73,11 @@ pub struct Stream {
     exchange: Exchange,
     config: Arc<Config>,
     state: StreamState,
-    /// Id of the upstream call, once the request was sent.
+    /// Id of the upstream call, once the request was sent and until its answer is read.
     call: Option<CallId>,
+    calls: Calls,
+    /// True once Envoy has ended the stream.
+    is_over: bool,
     /// Time at which a stream whose answer is complete gets reset.
     close_at: Option<Millis>,
     /// Facts about the request, for the line in the log.
@@ -100,6 +110,9 @@ enum StreamState {
     /// State: the request is refused. Its body is thrown away, up to `rest_bytes` bytes and until
     /// `until`, before the client gets the answer: see [`REFUSAL_MS`].
     Refusing { response: LocalResponse, rest_bytes: usize, until: Millis },
+    /// State: the request is complete, and waits until steps of the exchange have asked what they
+    /// need: see `calls`. `is_over` is true if the client has sent the end of its body.
+    Preparing { head: Vec<Header>, is_over: bool },
     /// State: the request was sent, and the upstream has not answered yet.
     Waiting,
     /// State: the upstream's response is arriving. `length` is the length of the upstream's body.
@@ -156,18 +169,31 @@ impl When {
     fn of(is_now: bool) -> Self {
         if is_now { Self::Now } else { Self::AfterRequest }
     }
+
+    fn is_now(self) -> bool {
+        matches!(self, Self::Now)
+    }
 }
 
 impl Stream {
     /// Returns a new stream. `seed` must differ for each stream of all replicas.
     #[must_use]
     pub fn new(config: Arc<Config>, refusals: Arc<Refusals>, seed: u128) -> Self {
+        // A head that has left cannot wait for calls.
+        let calls = Some(config.cluster_calls()).filter(|_| config.settings.pause_headers);
+        let calls = calls.unwrap_or_default();
         let can = HostCan {
             ping: pings(&config),
             list_models: true,
             serve_others: true,
+            ask_again: calls.any(),
+            fetch: calls.fetches,
+            call_services: calls.services,
+            calls_at_once: if calls.any() { CALLS_AT_ONCE } else { 0 },
+            later_answers_whole: calls.any(),
             ..HostCan::default()
         };
+        let calls = Calls::new(calls.any());
         let mut exchange = Exchange::new(Arc::clone(&config), seed, can);
         exchange.remember(refusals);
         Self {
@@ -175,6 +201,8 @@ impl Stream {
             config,
             state: StreamState::HandsOff,
             call: None,
+            calls,
+            is_over: false,
             close_at: None,
             request: LoggedRequest::default(),
             spent_ns: 0,
@@ -183,12 +211,25 @@ impl Stream {
         }
     }
 
+    /// Returns true if the held head and body of this direction may still go on. Envoy crashes if a
+    /// filter continues a stream that a limit has ended.
+    #[must_use]
+    pub fn may_continue(&self, side: Side) -> bool {
+        let is_held = match side {
+            Side::Request => matches!(self.state, StreamState::Waiting),
+            Side::Response => self.deferred().is_some(),
+        };
+        is_held && !self.is_over
+    }
+
     /// Returns true if callbacks in this direction need the head or chunk that they are about.
     #[must_use]
     pub fn reads(&self, side: Side) -> bool {
         match self.state {
             StreamState::HandsOff => false,
-            StreamState::Collecting { .. } | StreamState::Refusing { .. } => true,
+            StreamState::Collecting { .. }
+            | StreamState::Preparing { .. }
+            | StreamState::Refusing { .. } => true,
             StreamState::Waiting | StreamState::Answering { .. } => side == Side::Response,
         }
     }
@@ -217,16 +258,20 @@ impl Stream {
                     Delivered::Held(held) => held.reply.body.len(),
                 }
             }
-            StreamState::HandsOff | StreamState::Refusing { .. } | StreamState::Waiting => 0,
+            StreamState::HandsOff
+            | StreamState::Preparing { .. }
+            | StreamState::Refusing { .. }
+            | StreamState::Waiting => 0,
         };
-        own.saturating_add(kept)
+        own.saturating_add(kept).saturating_add(self.calls.held_bytes())
     }
 
     /// Returns the number of bytes of the client's head that this stream and its exchange keep.
     #[must_use]
     pub fn head_bytes(&self) -> usize {
         let own = match &self.state {
-            StreamState::Collecting { head: Some(head), .. } => heads::bytes(head),
+            StreamState::Collecting { head: Some(head), .. }
+            | StreamState::Preparing { head, .. } => heads::bytes(head),
             _ => 0,
         };
         own.saturating_add(self.exchange.head_bytes())
@@ -247,7 +292,9 @@ impl Stream {
             StreamState::Answering { sent: Delivered::Head | Delivered::Deferred(_), .. } => {
                 Progress::Answers
             }
-            StreamState::Waiting | StreamState::Answering { .. } => Progress::Waits,
+            StreamState::Preparing { .. }
+            | StreamState::Waiting
+            | StreamState::Answering { .. } => Progress::Waits,
             StreamState::HandsOff => Progress::Ended,
         }
     }
@@ -291,10 +338,16 @@ impl Stream {
         {
             return self.fail(Failure::RequestTooSlow, When::Now, now, Vec::new()).actions;
         }
+        if self.calls.has_failed() {
+            return self.tell_failed(now);
+        }
         if self.exchange.poll_timeout().is_none_or(|at| at > now) {
             return self.flush();
         }
         self.exchange.handle_timeout(now);
+        if self.calls.are_open() {
+            return self.follow(now);
+        }
         let is_ended = self.exchange.is_ended();
         if self.deferred_mut().is_some() {
             let out = self.polled();
@@ -327,7 +380,7 @@ impl Stream {
     /// Returns true if the next tick should come at once.
     #[must_use]
     pub fn is_due(&self) -> bool {
-        self.deferred().is_some_and(Deferred::is_due)
+        self.calls.has_failed() || self.deferred().is_some_and(Deferred::is_due)
     }
 
     fn flush(&mut self) -> Vec<Action> {
@@ -414,6 +467,7 @@ impl Stream {
             headers: reply.head.headers,
             body: reply.body,
         };
+        self.calls.clear();
         self.state = match when {
             When::Now => {
                 actions.push(Action::SendLocalResponse(response));

@@ -93,6 +93,12 @@ impl<'a> Address<'a> {
     }
 }
 
+/// Checks the name of a cluster of Envoy.
+pub(super) fn check_cluster(name: &str) -> Result<(), &'static str> {
+    let is_plain = name.bytes().all(|byte| byte.is_ascii_graphic());
+    if is_plain { Ok(()) } else { Err("expected visible ASCII characters") }
+}
+
 /// Checks the base URL of a service, which may have a path and a query. Errors do not quote the
 /// URL, because its query may contain a key.
 pub(super) fn check_url(url: &str) -> Result<(), &'static str> {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::address::{base_path_of, split};
+use super::address::{base_path_of, check_cluster, split};
 use super::clients::ClientKeyDocument;
 use super::credentials::{HeaderDocument, KeyDocument, Unquoted, key_of, own_headers};
 use super::misplaced;
@@ -271,9 +271,7 @@ impl UpstreamDocument {
         let session = SessionHeaders::of(self.session_headers, self.session_id)
             .or_else(|(at, reason)| refuse(path(&format!("session_headers[{at}]")), reason))?;
         let cluster = self.cluster.unwrap_or_default();
-        if !cluster.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return refuse(path("cluster"), "expected visible ASCII characters");
-        }
+        check_cluster(&cluster).or_else(|reason| refuse(path("cluster"), reason))?;
         // Hosts that connect to upstreams themselves check later that there is a URL. In Envoy the
         // route has the upstream's address.
         let (url, path_of_url) = match self.url.as_deref().unwrap_or_default() {

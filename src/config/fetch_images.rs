@@ -18,6 +18,8 @@ keys! {
         bytes_max: usize = 5 << 20, BYTES;
         /// Longest wait for all images of a request, in milliseconds.
         timeout_ms: u64 = 20_000, MILLISECONDS;
+        /// Envoy: the cluster through which images are fetched. Empty: Envoy fetches no image.
+        cluster: String = String::new();
     }
 }
 

@@ -1,7 +1,6 @@
 //! MCP servers whose tools Creole calls for models.
 
-use super::address::check_url;
-use super::address::url_parts;
+use super::address::{check_cluster, check_url, url_parts};
 use super::credentials::{KeyDocument, SERVICE_KEY, ServiceKey};
 use super::document::ConfigError;
 use super::{Address, Config, MILLISECONDS};
@@ -25,13 +24,16 @@ keys! {
         /// Longest time for which a server's list of tools is kept, in milliseconds. 0: no list is
         /// kept.
         list_ttl_max_ms: u64 = 300_000;
+        /// Envoy: the cluster through which MCP servers that only requests name are called. Needed
+        /// there if `from_requests` permits any.
+        cluster: String = String::new();
     }
 
     /// MCP server of the operator.
     pub McpServerSettings {
         /// Address of the MCP server, for the transport Streamable HTTP.
         url: String = String::new();
-        /// Envoy: the cluster of the MCP server. No host uses it yet.
+        /// Envoy: the cluster of the MCP server. Needed there.
         cluster: String = String::new();
         /// Credential for the MCP server: `client` for the `authorization_token` of the request, or
         /// an environment variable. Absent: none.
@@ -224,9 +226,7 @@ impl McpServerSettings {
             return Err(("", "expected a name of letters, digits, \"_\", \".\" and \"-\""));
         }
         check_url(&self.url).map_err(|reason| ("url", reason))?;
-        if !self.cluster.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(("cluster", "expected visible ASCII characters"));
-        }
+        check_cluster(&self.cluster).map_err(|reason| ("cluster", reason))?;
         if self.offer && self.key == McpKey::Client {
             let reason = "expected false, because a client that does not name the server has no \
                           token for it (key is \"client\")";
@@ -265,6 +265,8 @@ impl McpConnector {
                 return Err(ConfigError::new(path, reason));
             }
         }
+        check_cluster(&self.cluster)
+            .map_err(|reason| ConfigError::new(format!("{PATH}.cluster"), reason))?;
         for (name, server) in &mut self.servers.0 {
             let path = |key: &str| {
                 let dot = if key.is_empty() { "" } else { "." };

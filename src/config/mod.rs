@@ -7,6 +7,7 @@
 mod address;
 mod claude_names;
 mod clients;
+mod clusters;
 mod credentials;
 mod document;
 mod fetch_images;
@@ -30,6 +31,7 @@ use crate::setting::{Bounds, keys, word_enum};
 use crate::text::names::Names;
 pub use address::{Address, url_parts};
 pub use clients::ClientKeys;
+pub use clusters::ClusterCalls;
 pub use credentials::{CREDENTIAL_BYTES_MAX, Key, ServiceKey, UpstreamHeader, is_variable};
 pub use document::ConfigError;
 pub use fetch_images::{FetchImages, ImageHost};

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use super::address::check_url;
+use super::address::{check_cluster, check_url};
 use super::credentials::ServiceKey;
 use super::document::ConfigError;
 use super::mcp::{McpConnector, McpFromRequests, McpKey};
@@ -57,7 +57,7 @@ keys! {
         kind: SearchKind = SearchKind::Off;
         /// Base URL of the search service. Empty: the vendor's. Needed for `searxng` and `json`.
         url: String = String::new();
-        /// Envoy: the cluster of the search service. No host uses it yet.
+        /// Envoy: the cluster of the search service. Needed there.
         cluster: String = String::new();
         /// Credential of the search service, an environment variable. Absent: none. Needed for
         /// `brave`, `tavily`, `exa` and `serper`.
@@ -279,9 +279,7 @@ impl WebSearchService {
             return refuse("url", "expected the URL of the service, which this kind needs");
         }
         check_url(self.base_url()).or_else(|reason| refuse("url", reason))?;
-        if !self.cluster.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return refuse("cluster", "expected visible ASCII characters");
-        }
+        check_cluster(&self.cluster).or_else(|reason| refuse("cluster", reason))?;
         if !self.kind.vendor_url().is_empty() && self.key.secret().is_none() {
             return refuse("key", "expected {\"env\": NAME}, because this kind needs a key");
         }

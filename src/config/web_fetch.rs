@@ -1,5 +1,6 @@
 //! Server tool `web_fetch`: pages that Creole fetches for models.
 
+use super::address::check_cluster;
 use super::document::ConfigError;
 use super::{BYTES, MILLISECONDS};
 use crate::json::{Error, Reader, Writer};
@@ -28,7 +29,7 @@ keys! {
         ports: Vec<u32> = Vec::new();
         /// Value of the `user-agent` header. Empty: `Creole/VERSION`.
         user_agent: String = String::new();
-        /// Envoy: the cluster through which pages are fetched. No host uses it yet.
+        /// Envoy: the cluster through which pages are fetched. Needed there.
         cluster: String = String::new();
     }
 }
@@ -83,10 +84,7 @@ impl WebFetch {
         if !self.user_agent.bytes().all(is_text) || self.user_agent.trim() != self.user_agent {
             return refuse("user_agent", "expected visible ASCII characters");
         }
-        if !self.cluster.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return refuse("cluster", "expected visible ASCII characters");
-        }
-        Ok(())
+        check_cluster(&self.cluster).or_else(|reason| refuse("cluster", reason))
     }
 }
 

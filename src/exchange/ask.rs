@@ -399,7 +399,7 @@ impl Exchange {
 impl Call {
     /// Builds the call that fetches a URL from a web server. No header of the client is sent.
     pub(super) fn web(id: CallId, question: WebQuestion) -> Self {
-        let WebQuestion { url, may_be_private, accept, user_agent } = question;
+        let WebQuestion { url, may_be_private, accept, user_agent, cluster } = question;
         let user_agent = user_agent.as_deref();
         let headers = [
             ("accept", accept),
@@ -407,14 +407,14 @@ impl Call {
             ("user-agent", user_agent.unwrap_or(concat!("creole/", env!("CARGO_PKG_VERSION")))),
         ];
         let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
-        let to = To::Web(Fetch { url, may_be_private });
+        let to = To::Web(Fetch { url, may_be_private, cluster });
         Self { id, to, path: String::new(), headers, body: Vec::new() }
     }
 
     /// Builds the call of a service that the configuration names. No header of the client is sent.
     pub(super) fn service(id: CallId, question: ServiceQuestion) -> Self {
-        let ServiceQuestion { name, url, headers, body, is_public, .. } = question;
-        let to = To::Service(Service { name, url, is_public });
+        let ServiceQuestion { name, url, headers, body, is_public, cluster, .. } = question;
+        let to = To::Service(Service { name, url, cluster, is_public });
         Self { id, to, path: String::new(), headers, body }
     }
 }

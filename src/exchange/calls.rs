@@ -153,7 +153,8 @@ impl Exchange {
         let bytes = &mut self.report.upstream_request_bytes;
         *bytes = bytes.saturating_add(body.len());
         // Counting takes no long time, and a count can be estimated.
-        let is_patient = count.is_none() && (!context.stream || self.can.ping == Pings::Sent);
+        let is_whole = !context.stream || self.can.later_answers_whole && self.is_later_call();
+        let is_patient = count.is_none() && (is_whole || self.can.ping == Pings::Sent);
         let pings = self.can.ping != Pings::No;
         let timeout_ms = self.config.settings.first_byte_after_ms(pings, is_patient);
         let id = self.state.open_call();
@@ -167,6 +168,11 @@ impl Exchange {
             }
         }
         Ok(Call { id, to: To::Upstream(upstream), path, headers, body })
+    }
+
+    /// Returns true if the next call for the client's answer is not the upstream's first.
+    fn is_later_call(&self) -> bool {
+        self.earlier.is_some() || self.report.retries > 0
     }
 
     /// Takes the writer of the client's message, which is made for the first round.

@@ -364,6 +364,20 @@ impl Exchange {
         self.has_timeout().then(|| self.watchdog.next(pings))
     }
 
+    /// Returns the time at which the exchange gives its open calls up, for a host whose calls need
+    /// a timeout of their own.
+    #[must_use]
+    pub fn calls_until(&self) -> Option<Millis> {
+        self.has_timeout().then(|| self.watchdog.next(false))
+    }
+
+    /// Returns true if the answer to a call is for the client. The answers to other calls are for
+    /// steps.
+    #[must_use]
+    pub fn is_for_client(&self, id: CallId) -> bool {
+        self.client_call() == Some(id)
+    }
+
     /// Returns true while an upstream answer that is one JSON text is collected. The answer is held
     /// until complete, though the head may already be sent to a client that waited long.
     #[must_use]

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::mem;
 
-use super::seam::Head;
+use super::seam::{Failure, Head};
 use super::steps::Steps;
 use super::{Exchange, JSON};
 use crate::Millis;
@@ -259,6 +259,24 @@ impl Exchange {
             self.begin_stream();
         }
         self.write_error(error);
+    }
+
+    /// Returns the `error` event with which the host ends a stream whose rest it cannot send, even
+    /// if the exchange has ended. The report names the failure.
+    pub fn replace_rest(&mut self, failure: Failure, now: Millis) -> Vec<u8> {
+        let (cause, error) = failure.into_error();
+        let outcome = Outcome::Failed(error.kind, error.fault());
+        if !self.is_ended() {
+            self.finish(outcome, error.status, now);
+        }
+        self.report.outcome = outcome;
+        self.report.status = error.status;
+        self.report.failed_by = Some(cause);
+        let mut event = Vec::new();
+        write_error::event(&error, &self.report.request_id, &mut event);
+        self.output.body.clear();
+        self.count_bytes(event.len());
+        event
     }
 
     /// Writes an error in the format announced to the client, by default as a JSON response.

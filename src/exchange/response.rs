@@ -276,7 +276,7 @@ impl Exchange {
     }
 
     /// Returns the id of the call whose answer is for the client.
-    fn client_call(&self) -> Option<CallId> {
+    pub(super) fn client_call(&self) -> Option<CallId> {
         let round = self.state.round().map(Round::id);
         round.or_else(|| self.state.asks().iter().find(|ask| ask.is_of_client()).map(Ask::id))
     }

@@ -167,7 +167,8 @@ impl Exchange {
         // Server errors (5xx) may pass without a change.
         let lasting = error.rejection().filter(|it| evidence.is_some() && it.status < 500);
         let words = lasting.map(words_of);
-        if self.keeps_body() && self.can_call_again() {
+        let is_clients = self.can.later_answers_whole && scope.is_some();
+        if self.keeps_body() && self.can_call_again() && !is_clients {
             let error = self.explained(context, error);
             if evidence.is_some() {
                 self.first_refusal.get_or_insert_with(|| error.clone());

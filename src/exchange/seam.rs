@@ -125,6 +125,9 @@ pub struct Service {
     pub name: &'static str,
     /// URL of the call. The query can contain words of the user, so the URL must not be logged.
     pub url: String,
+    /// Cluster that the configuration names for the service, for hosts that connect to clusters
+    /// alone; empty if the configuration names none.
+    pub cluster: String,
     /// True if a client named the service, which must then not be in a private network or on the
     /// host's own machine.
     pub is_public: bool,
@@ -145,6 +148,9 @@ pub struct Fetch {
     pub url: String,
     /// True if the web server may be in a private network, or on the host's own machine.
     pub may_be_private: bool,
+    /// Cluster that the configuration names for such fetches, for hosts that connect to clusters
+    /// alone; empty if the configuration names none.
+    pub cluster: String,
 }
 
 impl fmt::Debug for Fetch {
@@ -234,6 +240,8 @@ pub enum Failure {
     RequestIncomplete,
     /// Client body that arrived too slowly.
     RequestTooSlow,
+    /// Rest of an answer that is larger than the host can send at once.
+    RestTooLarge,
 }
 
 impl Failure {
@@ -299,6 +307,12 @@ impl Failure {
                 let error = Error::new(Fault::Client, ErrorKind::Timeout, message).with_status(408);
                 (Cause::RequestTooSlow, error.with_should_retry(true))
             }
+            Self::RestTooLarge => {
+                let message =
+                    "The rest of the answer is larger than this gateway can send at once.";
+                let error = Error::new(Fault::Operator, ErrorKind::Api, message);
+                (Cause::RestTooLarge, error.with_should_retry(false))
+            }
         }
     }
 }
@@ -331,6 +345,11 @@ pub struct HostCan {
     /// Maximum number of calls of one exchange that the host makes at the same time; 0 means 1. A
     /// step asks at most four questions at once. Needs [`Self::ask_again`].
     pub calls_at_once: u8,
+    /// True if the host gets the answers to all calls after the upstream's first only whole, so
+    /// that the client gets nothing meanwhile. The upstream then gets as much time for such a call
+    /// as for an answer that is no stream. After a refusal that the host's memory keeps
+    /// ([`Refusals`](super::Refusals)), the client is told to retry, and no call is made.
+    pub later_answers_whole: bool,
     /// True if the host leaves requests for paths outside of Creole's to other services, as a proxy
     /// can. Creole does not answer these requests.
     pub serve_others: bool,

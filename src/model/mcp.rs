@@ -17,6 +17,8 @@ pub(crate) struct McpTarget {
     pub timeout_ms: u64,
     /// True if only the request names the server, which must then not be in a private network.
     pub is_public: bool,
+    /// Cluster of the MCP server in Envoy; may be empty on other hosts.
+    pub cluster: String,
 }
 
 // The URL and the token are secrets of the operator or of a client.

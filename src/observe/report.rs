@@ -162,6 +162,8 @@ causes! {
     RequestTooLarge = "request_too_large",
     /// Cause: the client's request body arrived too slowly.
     RequestTooSlow = "request_too_slow",
+    /// Cause: the rest of the answer is larger than the host can send at once.
+    RestTooLarge = "rest_too_large",
     /// Cause: the upstream sent nothing for too long.
     Stall = "stall",
     /// Cause: the host's own timeout ended the call before the head of the upstream's response.

@@ -143,7 +143,9 @@ impl Step for Images {
         let at = self.at.saturating_add(ahead);
         let WantedImage { address, is_private, .. } = self.wanted.get(at)?;
         let (url, may_be_private) = (address.url(), *is_private);
-        let question = WebQuestion { url, may_be_private, accept: ACCEPT, user_agent: None };
+        let cluster = self.settings.cluster.clone();
+        let question =
+            WebQuestion { url, may_be_private, accept: ACCEPT, user_agent: None, cluster };
         Some(Question::Web(question))
     }
 

@@ -229,6 +229,8 @@ pub(crate) struct WebQuestion {
     pub(crate) accept: &'static str,
     /// Value of the `user-agent` header; `None` for the default.
     pub(crate) user_agent: Option<String>,
+    /// Cluster of Envoy through which the address is fetched; may be empty on other hosts.
+    pub(crate) cluster: String,
 }
 
 /// Question for a service that the configuration names, as an HTTP request. The method is `POST` if
@@ -244,6 +246,8 @@ pub(crate) struct ServiceQuestion {
     pub(crate) message_id: Option<u64>,
     /// True if a client named the service, which must then not be in a private network.
     pub(crate) is_public: bool,
+    /// Cluster of the service in Envoy; may be empty on other hosts.
+    pub(crate) cluster: String,
 }
 
 // The URL, the headers and the body may hold a key, and what a user looks for.

@@ -394,7 +394,15 @@ fn target(server: &McpServer<'_>, path: &str, settings: &McpConnector) -> Result
     let (name, url) = (name.into_owned(), url.into_owned());
     // Hosts that the operator lists may be private.
     let is_public = settings.from_requests == McpFromRequests::Public;
-    Ok(McpTarget { name, url, token, revision: None, timeout_ms: TIMEOUT_MS, is_public })
+    Ok(McpTarget {
+        name,
+        url,
+        token,
+        revision: None,
+        timeout_ms: TIMEOUT_MS,
+        is_public,
+        cluster: settings.cluster.clone(),
+    })
 }
 
 /// Returns the operator's settings of the server at this URL, or of the server `mcp:NAME`.
@@ -427,6 +435,7 @@ pub(crate) fn configured_target(
         revision: own.revision.version(),
         timeout_ms: own.timeout_ms,
         is_public: false,
+        cluster: own.cluster.clone(),
     }
 }
 

@@ -33,6 +33,7 @@ fn failures_without_an_answer_have_their_own_status_and_cause() {
         (Failure::Forbidden("Host: no"), 403, "permission_error", "forbidden"),
         (Failure::RequestIncomplete, 400, "invalid_request_error", "request_incomplete"),
         (Failure::RequestTooSlow, 408, "timeout_error", "request_too_slow"),
+        (Failure::RestTooLarge, 500, "api_error", "rest_too_large"),
     ];
     for (failure, status, kind, cause) in cases {
         let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
@@ -42,7 +43,7 @@ fn failures_without_an_answer_have_their_own_status_and_cause() {
         assert_eq!(error_of(&body)["type"], kind, "{failure:?}");
         assert_eq!(exchange.report().cause(), cause, "{failure:?}");
         let retry = (failure == Failure::RequestTooSlow).then_some("true");
-        if !matches!(failure, Failure::Misconfigured) {
+        if !matches!(failure, Failure::Misconfigured | Failure::RestTooLarge) {
             assert_eq!(header(&head, "x-should-retry"), retry, "{failure:?}");
         }
         assert_eq!(header(&head, "request-id"), Some(exchange.report().request_id.as_str()));

@@ -3,7 +3,7 @@
 use creole::observe::log::Level;
 use creole::{Header, Millis};
 
-use crate::action::LocalResponse;
+use crate::action::{HttpCall, LocalResponse};
 
 /// Reason why a hostcall did nothing: the status number of the ABI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,12 +12,16 @@ pub(super) struct Status(pub(super) u32);
 /// Status of a hostcall that asked for a value that does not exist.
 pub(super) const NOT_FOUND: Status = Status(1);
 
+/// Status of a hostcall with an unknown name, such as that of a cluster.
+pub(super) const BAD_ARGUMENT: Status = Status(2);
+
 /// Buffer of the host that a hostcall reads or replaces: a `proxy_buffer_type_t`.
 #[derive(Clone, Copy)]
 #[repr(u32)]
 pub(super) enum Buffer {
     RequestBody = 0,
     ResponseBody = 1,
+    CallResponseBody = 4,
     PluginConfiguration = 7,
 }
 
@@ -27,6 +31,7 @@ pub(super) enum Buffer {
 pub(super) enum Map {
     RequestHeaders = 0,
     ResponseHeaders = 2,
+    CallResponseHeaders = 6,
 }
 
 /// Length larger than every buffer, which replaces the whole buffer.
@@ -85,6 +90,18 @@ pub(super) mod host {
             headers: *const u8,
             headers_size: usize,
             grpc_status: i32,
+        ) -> u32;
+        pub(in crate::abi) fn proxy_http_call(
+            cluster: *const u8,
+            cluster_size: usize,
+            headers: *const u8,
+            headers_size: usize,
+            body: *const u8,
+            body_size: usize,
+            trailers: *const u8,
+            trailers_size: usize,
+            timeout_ms: u32,
+            token: *mut u32,
         ) -> u32;
         pub(in crate::abi) fn proxy_set_effective_context(context: u32) -> u32;
         pub(in crate::abi) fn proxy_define_metric(
@@ -184,6 +201,30 @@ pub(super) fn send_local_response(response: &LocalResponse) -> Result<(), Status
             -1, // not gRPC
         )
     })
+}
+
+/// Sends a request to a cluster. Returns the token with which its answer comes.
+pub(super) fn http_call(call: &HttpCall) -> Result<u32, Status> {
+    let (cluster, body) = (call.cluster.as_bytes(), call.body.as_slice());
+    let (headers, trailers) = (write_pairs(&call.headers), write_pairs(&[]));
+    let mut token = 0;
+    // SAFETY: the host reads the name, headers, body and trailers, keeps no pointer to them, and
+    // writes to a local variable.
+    check(unsafe {
+        host::proxy_http_call(
+            cluster.as_ptr(),
+            cluster.len(),
+            headers.as_ptr(),
+            headers.len(),
+            body.as_ptr(),
+            body.len(),
+            trailers.as_ptr(),
+            trailers.len(),
+            call.timeout_ms,
+            &raw mut token,
+        )
+    })?;
+    Ok(token)
 }
 
 pub(super) fn now_ns() -> u64 {

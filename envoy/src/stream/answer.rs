@@ -22,6 +22,7 @@ impl Stream {
 
     /// Notes the route that the request took.
     pub fn note_route(&mut self, route: Route) {
+        self.calls.note_cluster(&route.cluster);
         self.route = Some(route);
     }
 
@@ -67,7 +68,7 @@ impl Stream {
             StreamState::HandsOff | StreamState::Answering { .. } => return Decision::pass(),
             // Envoy or another filter answered before the body was read: send the kept refusal.
             StreamState::Refusing { .. } => return self.refuse(Vec::new()),
-            StreamState::Collecting { .. } => true,
+            StreamState::Collecting { .. } | StreamState::Preparing { .. } => true,
             StreamState::Waiting => false,
         };
         let mut actions = Vec::new();
@@ -77,7 +78,8 @@ impl Stream {
         if self.was_unchecked {
             return self.fail(Failure::Misconfigured, When::Now, now, actions);
         }
-        match details::origin(details, status, !collecting) {
+        let is_complete = !matches!(self.state, StreamState::Collecting { .. });
+        match details::origin(details, status, is_complete) {
             Origin::Envoy(failure) => {
                 // A reply that replaces Envoy's response has details of its own.
                 details.clone_into(&mut self.request.details);
@@ -113,8 +115,7 @@ impl Stream {
             received: 0,
         };
         if end_of_stream {
-            self.end_call(End::Complete, now);
-            return self.reply(When::Now, Vec::new(), now);
+            return self.end_without_body(now);
         }
         if self.config.settings.pause_headers {
             return Decision::stop(Vec::new());
@@ -124,6 +125,16 @@ impl Stream {
         self.set_sent(Delivered::Head);
         let head = heads::for_client(head, None);
         Decision::go_on(vec![Action::ReplaceHeaders(Side::Response, head)])
+    }
+
+    /// Ends an upstream's response that has no body.
+    fn end_without_body(&mut self, now: Millis) -> Decision {
+        self.end_call(End::Complete, now);
+        let mut calls = Vec::new();
+        if self.begin_behind(&mut calls, now) {
+            return Decision::stop(calls);
+        }
+        self.reply(When::Now, calls, now)
     }
 
     /// Handles a chunk of the response's body. `fits` reserves memory for all that this stream
@@ -138,6 +149,9 @@ impl Stream {
         let StreamState::Answering { sent, length, received } = &mut self.state else {
             return Decision::pass();
         };
+        if self.calls.are_behind() {
+            return self.go_on_behind_chunk(piece, end_of_stream);
+        }
         *received = received.saturating_add(piece.len());
         let complete = end_of_stream || *length == Some(*received);
         if matches!(sent, Delivered::Held(_)) {
@@ -154,7 +168,12 @@ impl Stream {
         } else if complete {
             self.end_call(End::Complete, now);
         }
+        let mut calls = Vec::new();
+        let is_behind = self.begin_behind(&mut calls, now);
         head = head.or_else(|| self.exchange.poll_head());
+        if is_behind {
+            return self.hold_end(head, piece, end_of_stream, calls);
+        }
         let out = self.polled();
         let cut = self.exchange.is_ended() && !complete;
         if head_sent {
@@ -199,7 +218,7 @@ impl Stream {
         if self.is_cut() { CUT_LINGER_MS } else { LINGER_MS }
     }
 
-    fn is_answered(&self) -> bool {
+    pub(super) fn is_answered(&self) -> bool {
         self.exchange.report().outcome == Outcome::Answered
     }
 
@@ -251,7 +270,14 @@ impl Stream {
         if !matches!(self.state, StreamState::Answering { .. }) {
             return Decision::pass();
         }
+        if self.calls.are_behind() {
+            return self.hold_trailers(Vec::new());
+        }
         self.end_call(End::Complete, now);
+        let mut calls = Vec::new();
+        if self.begin_behind(&mut calls, now) {
+            return self.hold_trailers(calls);
+        }
         if matches!(self.state, StreamState::Answering { sent: Delivered::Nothing, .. }) {
             return self.reply(When::Now, Vec::new(), now);
         }
@@ -270,7 +296,7 @@ impl Stream {
     }
 
     /// Sends the head of the answer to the client, and leaves all further writing to the timer.
-    fn defer(&mut self, head: Vec<Header>, out: &[u8]) -> Decision {
+    pub(super) fn defer(&mut self, head: Vec<Header>, out: &[u8]) -> Decision {
         let mut deferred = Deferred::default();
         deferred.push(out, false);
         self.set_sent(Delivered::Deferred(deferred));

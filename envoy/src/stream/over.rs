@@ -19,6 +19,7 @@ impl Stream {
         now: Millis,
     ) -> Vec<Action> {
         let mut actions = Vec::new();
+        self.is_over = true;
         // An exchange that passed through stays open, and is neither counted nor logged here.
         if matches!(self.state, StreamState::HandsOff) && !self.exchange.is_ended() {
             return actions;
@@ -35,6 +36,10 @@ impl Stream {
                     ) =>
                 {
                     // Envoy discards an answer of which no byte was sent, even a complete one.
+                    self.handle_failure(Failure::BrokeOff, now);
+                }
+                // The rest of the answer, which calls were to give, was never written.
+                Break::Upstream if self.call.is_none() => {
                     self.handle_failure(Failure::BrokeOff, now);
                 }
                 Break::Upstream => {

@@ -3,7 +3,7 @@
 use creole::callers::{self, Callers};
 use creole::headers::Headers as _;
 use creole::observe::log::LoggedRequest;
-use creole::{Failure, Header, Millis, Pace, RequestHead};
+use creole::{Call, Failure, Header, Millis, Pace, RequestHead};
 
 use super::{Stream, StreamState, When, drain};
 use crate::action::{Action, Decision, Side};
@@ -63,6 +63,7 @@ impl Stream {
                 Some(_) => self.fail(Failure::RequestIncomplete, when, now, Vec::new()),
             };
         }
+        self.calls.note_client(head.value(":authority").unwrap_or_default());
         let body = Collected::new(heads::length(&head));
         let pace = Pace::start(&self.config.settings, now);
         if paused {
@@ -110,6 +111,10 @@ impl Stream {
                 let over = end_of_stream || *rest_bytes == 0;
                 return if over { self.refuse(drained) } else { Decision::stop(drained) };
             }
+            StreamState::Preparing { is_over, .. } => {
+                *is_over |= end_of_stream;
+                return Decision::pause(drained);
+            }
             _ => return Decision::pass(),
         };
         let (bytes, size) = (piece.len(), body.size().saturating_add(piece.len()));
@@ -138,6 +143,10 @@ impl Stream {
         if matches!(self.state, StreamState::Refusing { .. }) {
             return self.refuse(Vec::new());
         }
+        if let StreamState::Preparing { is_over, .. } = &mut self.state {
+            *is_over = true;
+            return Decision::stop(Vec::new());
+        }
         if matches!(self.state, StreamState::Collecting { .. }) {
             // Envoy has no buffer here that the body could be written to. Only a request with
             // trailers and without a content-length gets here.
@@ -155,20 +164,32 @@ impl Stream {
             return Decision::go_on(actions);
         };
         self.exchange.handle_request_body(body.into_bytes(), now);
-        let Some(call) = self.exchange.poll_call(now) else {
-            return self.reply(refusal, actions, now);
-        };
+        let mut calls = Vec::new();
+        if let Some(call) = self.make_calls(&mut calls, now) {
+            return Decision::go_on(self.sent(head.as_deref(), call));
+        }
+        if let (Some(head), true) = (head, self.calls.are_open()) {
+            self.state = StreamState::Preparing { head, is_over: refusal.is_now() };
+            actions.append(&mut calls);
+            return Decision::pause(actions);
+        }
+        self.reply(refusal, actions, now)
+    }
+
+    /// Returns the actions that write the request for the upstream. `head` is the client's, unless
+    /// a head was sent already.
+    pub(super) fn sent(&mut self, head: Option<&[Header]>, call: Call) -> Vec<Action> {
         self.call = Some(call.id);
-        actions.clear();
+        let mut actions = Vec::new();
         let upstream = call.upstream().and_then(|name| self.config.upstreams.get(name));
         if let (Some(head), Some(upstream)) = (head, upstream) {
             let length = Some(call.body.len());
-            let head = heads::for_upstream(&head, upstream, &call.path, call.headers, length);
+            let head = heads::for_upstream(head, upstream, &call.path, call.headers, length);
             actions.push(Action::Mark);
             actions.push(Action::ReplaceHeaders(Side::Request, head));
         }
         actions.push(Action::ReplaceBody(Side::Request, call.body));
-        Decision::go_on(actions)
+        actions
     }
 }
 

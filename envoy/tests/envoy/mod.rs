@@ -5,7 +5,7 @@
 use creole::Header;
 use creole::observe::log::Level;
 use creole_envoy::Filter;
-use creole_envoy::action::{Action, Decision, LocalResponse, Side};
+use creole_envoy::action::{Action, Decision, HttpCall, LocalResponse, Side};
 
 pub(crate) const MESSAGES: &str = "/v1/messages";
 const PLUGIN: u32 = 1;
@@ -21,6 +21,8 @@ pub(crate) struct Envoy {
     pub(crate) connection: u64,
     /// Envoy gives the metadata of the route.
     pub(crate) gives_route: bool,
+    /// Number of calls that Envoy has taken, which is the token of the last one.
+    pub(crate) calls: u32,
 }
 
 impl Envoy {
@@ -36,6 +38,7 @@ impl Envoy {
             host: "gateway".to_owned(),
             connection: 1,
             gives_route: true,
+            calls: 0,
         };
         envoy.next_stream();
         envoy
@@ -89,6 +92,35 @@ impl Envoy {
     pub(crate) fn tick(&mut self, now: u64) -> Vec<(u32, Vec<Action>)> {
         self.now = now;
         self.filter.on_tick(PLUGIN, now)
+    }
+
+    /// Takes the calls among these actions, as Envoy does, and returns each with its token.
+    pub(crate) fn taken(&mut self, actions: &[Action]) -> Vec<(u32, HttpCall)> {
+        let mut taken = Vec::new();
+        for action in actions {
+            let Action::Call(call) = action else { continue };
+            self.calls += 1;
+            self.filter.on_call_sent(self.id, call.id, self.calls);
+            taken.push((self.calls, call.clone()));
+        }
+        taken
+    }
+
+    /// Answers a call; with status 0 the call fails. Returns what the filter does then, if the
+    /// stream is there.
+    pub(crate) fn respond(
+        &mut self,
+        token: u32,
+        status: u16,
+        kind: &str,
+        body: &[u8],
+    ) -> Vec<Action> {
+        let head = [header(":status", &status.to_string()), header("content-type", kind)];
+        let head = if status == 0 { &[][..] } else { &head };
+        let Some((id, call, bytes_max)) = self.filter.take_call(token) else { return Vec::new() };
+        let cut = &body[..body.len().min(bytes_max)];
+        let body = (cut, cut.len() == body.len());
+        self.filter.on_call_response(id, call, head, body, self.now)
     }
 
     pub(crate) fn log(&mut self, details: &str) -> Vec<Action> {

@@ -37,7 +37,13 @@ impl Step for Toy {
     fn ask<'s>(&self, _: &See<'s>, ahead: usize) -> Option<Question<'s>> {
         let url = "https://words.example/one".to_owned();
         let accept = "text/plain";
-        let question = WebQuestion { url, may_be_private: false, accept, user_agent: None };
+        let question = WebQuestion {
+            url,
+            may_be_private: false,
+            accept,
+            user_agent: None,
+            cluster: String::new(),
+        };
         (ahead < self.questions_left()).then_some(Question::Web(question))
     }
 

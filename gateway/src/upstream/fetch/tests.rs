@@ -28,7 +28,7 @@ fn server() -> (u16, Arc<AtomicUsize>) {
 }
 
 fn fetch(url: String, may_be_private: bool) -> Fetch {
-    Fetch { url, may_be_private }
+    Fetch { url, may_be_private, cluster: String::new() }
 }
 
 fn web() -> Fetcher {

@@ -124,6 +124,7 @@ impl FetchJob {
             may_be_private: false,
             accept: ACCEPT,
             user_agent: Some(user_agent.to_owned()),
+            cluster: self.setup.settings.cluster.clone(),
         })
     }
 

@@ -67,6 +67,7 @@ pub(super) fn question(
         body: body.into_bytes(),
         message_id: (!is_notification).then_some(id),
         is_public: target.is_public,
+        cluster: target.cluster.clone(),
     }
 }
 

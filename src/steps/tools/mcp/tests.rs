@@ -34,6 +34,7 @@ fn target() -> Arc<McpTarget> {
         revision: None,
         timeout_ms: 60_000,
         is_public: false,
+        cluster: String::new(),
     })
 }
 

@@ -37,6 +37,7 @@ pub(crate) fn request(
             body: Vec::new(),
             message_id: None,
             is_public: false,
+            cluster: String::new(),
         };
     };
     let path = search.filled(row.path, percent_encode);
@@ -63,7 +64,15 @@ pub(crate) fn request(
         SearchMethod::Post => search.write_body(row.members, &mut Writer::new(&mut body)),
     }
     let headers = headers(service, row.key_header, row.method);
-    ServiceQuestion { name: NAME, url: url.text, headers, body, message_id: None, is_public: false }
+    ServiceQuestion {
+        name: NAME,
+        url: url.text,
+        headers,
+        body,
+        message_id: None,
+        is_public: false,
+        cluster: service.cluster.clone(),
+    }
 }
 
 fn headers(service: &WebSearchService, key_header: &str, method: SearchMethod) -> Vec<Header> {
