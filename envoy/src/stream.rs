@@ -345,7 +345,8 @@ impl Stream {
             return self.flush();
         }
         self.exchange.handle_timeout(now);
-        if self.calls.are_open() {
+        // A round that is repeated after a pause has no open call meanwhile.
+        if self.calls.are_open() || self.calls.are_behind() {
             return self.follow(now);
         }
         let is_ended = self.exchange.is_ended();

@@ -172,7 +172,7 @@ impl Exchange {
 
     /// Returns true if the next call for the client's answer is not the upstream's first.
     fn is_later_call(&self) -> bool {
-        self.earlier.is_some() || self.report.retries > 0
+        self.later.is_some() || self.report.retries > 0
     }
 
     /// Takes the writer of the client's message, which is made for the first round.

@@ -364,11 +364,12 @@ impl Exchange {
         self.has_timeout().then(|| self.watchdog.next(pings))
     }
 
-    /// Returns the time at which the exchange gives its open calls up, for a host whose calls need
-    /// a timeout of their own.
+    /// Returns the time at which the exchange gives an open call up, for a host whose calls need a
+    /// timeout of their own.
     #[must_use]
-    pub fn calls_until(&self) -> Option<Millis> {
-        self.has_timeout().then(|| self.watchdog.next(false))
+    pub fn call_until(&self, id: CallId) -> Option<Millis> {
+        let of_step = self.steps.call_until(id);
+        of_step.or_else(|| self.has_timeout().then(|| self.watchdog.next(false)))
     }
 
     /// Returns true if the answer to a call is for the client. The answers to other calls are for

@@ -184,6 +184,12 @@ impl Steps {
         self.current.as_ref().map(|running| running.until)
     }
 
+    /// Returns the time at which a question of the running step is abandoned, by the question's
+    /// call.
+    pub(super) fn call_until(&self, id: CallId) -> Option<Millis> {
+        self.current.as_ref()?.window.until_of(id)
+    }
+
     /// Lets the running step give all calls of server tools a result.
     pub(super) fn settle(&mut self) {
         if let Some(running) = &mut self.current {

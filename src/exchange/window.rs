@@ -91,6 +91,11 @@ impl Window {
         self.open_calls().map(|(_, until)| until).min()
     }
 
+    /// Returns the time until which an open call must be answered.
+    pub(super) fn until_of(&self, id: CallId) -> Option<Millis> {
+        self.open_calls().find(|(open, _)| *open == id).map(|(_, until)| until)
+    }
+
     /// Returns an open call whose time is over.
     pub(super) fn overdue(&self, now: Millis) -> Option<CallId> {
         self.open_calls().find(|(_, until)| now >= *until).map(|(id, _)| id)

@@ -19,6 +19,7 @@ const HOST: HostCan = HostCan {
     call_services: false,
     calls_at_once: 1,
     read_documents: false,
+    later_answers_whole: false,
     serve_others: false,
 };
 

@@ -141,7 +141,7 @@ impl Stream {
         if cluster.is_empty() {
             return Err(Failure::NoRoute);
         }
-        let wait_ms = self.exchange.calls_until().unwrap_or(now).saturating_sub(now);
+        let wait_ms = self.exchange.call_until(call.id).unwrap_or(now).saturating_sub(now);
         Ok(HttpCall {
             id: call.id,
             cluster: cluster.clone(),

@@ -35,6 +35,7 @@ mod dice {
                 body: Vec::new(),
                 message_id: None,
                 is_public: false,
+                cluster: String::new(),
             }))
         }
 
@@ -94,7 +95,8 @@ fn a_new_tool_with_a_question_is_a_folder_and_a_row() {
         input: "{}".to_owned(),
     };
     let round = vec![call("a"), call("b")];
-    calls.take_round(EndedRound { calls: round, output_tokens: 0, since_ms: 0 }, &see);
+    let ended = EndedRound { calls: round, output_tokens: 0, since_ms: 0, is_mixed: false };
+    calls.take_round(ended, &see);
     let settings = &config.settings;
     assert_eq!((calls.questions_left(), calls.question_timeout_ms(1, settings)), (2, 100));
     assert_eq!(calls.limits(0, 200, settings).bytes_max, 1);
