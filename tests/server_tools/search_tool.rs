@@ -50,7 +50,7 @@ fn a_tool_that_fails_is_a_search_that_fails() {
         Search::Gives(200, "<html>".to_owned()),
         Search::Fails,
     ] {
-        let got = searching(&[answer.clone()]).run();
+        let got = searching(std::slice::from_ref(&answer)).run();
         assert_eq!((got.codes(), got.searched.len()), (vec!["unavailable"], 1), "{answer:?}");
     }
 }

@@ -205,7 +205,7 @@ mod tests {
             r#"{"content":[{"type":"text","text":"{\"url\":\"https://a.example/\",\"title\":\"A\",\"text\":\"Alpha\"}"}]}"#,
             r#"{"structuredContent":{"count":1,"tags":["x"],"errors":[],"hits":[{"url":"https://a.example/","title":"A","text":"Alpha"},{"url":"ftp://b.example/"},{}]}}"#,
         ] {
-            assert_eq!(found(result, &tool), [a.clone()], "{result}");
+            assert_eq!(found(result, &tool), std::slice::from_ref(&a), "{result}");
         }
     }
 
