@@ -16,7 +16,8 @@ pub(crate) fn status(address: SocketAddr, path: &str) -> Result<u16> {
     let mut head = [0; 12];
     stream.read_exact(&mut head)?;
     let head = String::from_utf8_lossy(&head);
-    let status = head.strip_prefix("HTTP/1.1 ").with_context(|| format!("not HTTP: {head:?}"))?;
+    let status = head.strip_prefix("HTTP/1.1 ").or_else(|| head.strip_prefix("HTTP/1.0 "));
+    let status = status.with_context(|| format!("not HTTP: {head:?}"))?;
     Ok(status.parse()?)
 }
 

@@ -17,6 +17,7 @@ mod load;
 mod operate;
 mod packages;
 mod run;
+mod services;
 mod setup;
 mod site;
 mod size;
@@ -84,7 +85,9 @@ enum Command {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = match arguments.command {
-        Command::Run(options) => run::run(&options, clients::local_model).map(|()| true),
+        Command::Run(options) => {
+            run::run(&options, clients::local_model, services::start).map(|()| true)
+        }
         Command::Test(options) => test::test(&options),
         Command::Clients(options) => clients::clients(&options),
         Command::Chaos { host, hostile: true, .. } => {

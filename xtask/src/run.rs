@@ -1,5 +1,7 @@
 //! `cargo xtask run`: a host in front of the demo model, or of a real upstream.
 
+mod beside;
+
 use std::fs;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -14,13 +16,18 @@ use crate::children::{Children, Stop};
 use crate::hosts::{Host, Plan, Prepared, Started};
 use crate::http::{self, Url};
 use crate::workspace::{self, step};
+pub(crate) use beside::Service;
 
 /// Options of `cargo xtask run`.
 #[derive(Args)]
 pub(crate) struct RunOptions {
-    /// Where the translator runs.
-    #[arg(long = "on", alias = "host", value_name = "HOST", value_enum, default_value_t = Host::Envoy)]
-    host: Host,
+    /// Where the translator runs; without it on envoy, and with `--with` on the gateway.
+    #[arg(long = "on", alias = "host", value_name = "HOST", value_enum)]
+    host: Option<Host>,
+    /// Services of server tools to install and start beside the host, so that web searches and
+    /// tools of MCP servers work without an account.
+    #[arg(long = "with", value_name = "SERVICES", value_enum, value_delimiter = ',')]
+    services: Vec<Service>,
     /// The base URL of a model server, such as http://localhost:11434/v1; without it the demo model
     /// answers.
     #[arg(long, value_name = "URL")]
@@ -69,12 +76,17 @@ pub(crate) struct Serving {
 }
 
 /// Runs the host until a signal stops the command. `local_model` starts a real model on this
-/// machine, and returns its URL.
+/// machine, and returns its URL; `start_services` starts services, and returns their addresses.
 pub(crate) fn run(
     options: &RunOptions,
     local_model: impl FnOnce(&mut Children) -> Result<Url>,
+    start_services: impl FnOnce(&[Service], &mut Children) -> Result<Vec<(Service, SocketAddr)>>,
 ) -> Result<()> {
     let stop = Stop::shared()?;
+    let host = match options.services.is_empty() {
+        true => options.host.unwrap_or(Host::Envoy),
+        false => beside::host(options.host)?,
+    };
     let mut document = match &options.config {
         Some(path) => {
             let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
@@ -97,8 +109,10 @@ pub(crate) fn run(
         given = Some(local_model(&mut children)?);
         profile = profile.or(Some("llama.cpp"));
     }
-    let serving = start(options.host, given, document, profile, listen, &mut children)?;
-    print(&serving);
+    let services = start_services(&options.services, &mut children)?;
+    beside::configure(&mut document, &services)?;
+    let serving = start(host, given, document, profile, listen, &mut children)?;
+    print(&serving, &options.services);
     children.watch()?;
     eprintln!("stopping");
     Ok(())
@@ -209,7 +223,7 @@ fn launch(prepared: &dyn Prepared, plan: &Plan, children: &mut Children) -> Resu
     Ok(started)
 }
 
-fn print(serving: &Serving) {
+fn print(serving: &Serving, services: &[Service]) {
     let Serving { listen, upstream, logs, metrics, notes, demo, key } = serving;
     let model = if *demo { "demo" } else { "MODEL" };
     // The demo model answers to every name; other models refuse the small model that Claude Code
@@ -244,6 +258,7 @@ Claude Code:
   ANTHROPIC_BASE_URL=http://{listen} ANTHROPIC_AUTH_TOKEN={key} ANTHROPIC_MODEL={model} {small}claude
 "#
     );
+    print!("{}", beside::commands(services, *listen, key, (model, *demo)));
     if let Some(metrics) = metrics {
         println!("Metrics: {metrics}");
     }

@@ -113,7 +113,7 @@ pub(super) fn program(client: &Client) -> PathBuf {
 }
 
 /// Returns `PATH` with an installation's own programs first, such as a Node from PyPI.
-pub(super) fn path(folder: &Path) -> Result<OsString> {
+pub(crate) fn path(folder: &Path) -> Result<OsString> {
     let inherited = std::env::var_os("PATH").unwrap_or_default();
     let own = folder.join("python/bin");
     std::env::join_paths(std::iter::once(own).chain(std::env::split_paths(&inherited)))

@@ -1,0 +1,175 @@
+//! Services of server tools that are started beside the host, so that a search or a tool of an MCP
+//! server can be seen without an account.
+
+use std::net::SocketAddr;
+
+use anyhow::{Context as _, Result, bail};
+use serde_json::{Map, Value, json};
+
+use crate::hosts::Host;
+
+/// Name of the MCP server in the configuration and in the printed commands.
+const MCP_SERVER: &str = "everything";
+
+/// Service of a server tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Service {
+    /// SearXNG, which searches the project's own documents.
+    Search,
+    /// The MCP server `server-everything`.
+    Mcp,
+}
+
+impl Service {
+    /// Returns the settings of the service that listens at `address`, with their keys.
+    fn settings(self, address: SocketAddr) -> (&'static str, Value) {
+        match self {
+            Self::Search => {
+                ("web_search", json!({"kind": "searxng", "url": format!("http://{address}")}))
+            }
+            Self::Mcp => {
+                let server = json!({"url": format!("http://{address}/mcp")});
+                ("mcp", json!({"servers": {MCP_SERVER: server}}))
+            }
+        }
+    }
+}
+
+/// Returns the host on which server tools run: the named one, else the gateway.
+///
+/// # Errors
+/// The named host does not call services.
+pub(super) fn host(named: Option<Host>) -> Result<Host> {
+    match named {
+        None => Ok(Host::Gateway),
+        Some(host @ (Host::Gateway | Host::Worker)) => Ok(host),
+        Some(host) => bail!(
+            "--with needs a host that runs server tools, and {} does not yet: leave --on out, or name gateway or worker",
+            host.name()
+        ),
+    }
+}
+
+/// Writes the settings of the services into the configuration.
+///
+/// # Errors
+/// The configuration has settings of such a service already.
+pub(super) fn configure(
+    document: &mut Map<String, Value>,
+    services: &[(Service, SocketAddr)],
+) -> Result<()> {
+    if services.is_empty() {
+        return Ok(());
+    }
+    let tools = document.entry("server_tools").or_insert_with(|| Map::new().into());
+    let tools = tools.as_object_mut().context("server_tools: expected an object")?;
+    for (service, address) in services {
+        let (key, settings) = service.settings(*address);
+        if tools.insert(key.to_owned(), settings).is_some() {
+            bail!("the configuration has server_tools.{key} already: leave it out, or --with");
+        }
+    }
+    Ok(())
+}
+
+/// Returns a command for each service that shows its work. `model` is the name of the model, and
+/// `is_demo` is true for the demo model.
+pub(super) fn commands(
+    services: &[Service],
+    listen: SocketAddr,
+    key: &str,
+    (model, is_demo): (&str, bool),
+) -> String {
+    let mut text = String::new();
+    for service in services {
+        let (title, more, prompt) = match service {
+            Service::Search => (
+                "A search",
+                r#""tools": [{"type": "web_search_20250305", "name": "web_search"}]"#.to_owned(),
+                if is_demo {
+                    "demo:search context window"
+                } else {
+                    "Search the web for: context window"
+                },
+            ),
+            Service::Mcp => (
+                "A call of a tool of an MCP server",
+                format!(
+                    r#""mcp_servers": [{{"type": "url", "name": "{MCP_SERVER}", "url": "mcp:{MCP_SERVER}"}}],
+      "tools": [{{"type": "mcp_toolset", "mcp_server_name": "{MCP_SERVER}"}}]"#
+                ),
+                if is_demo { "demo:mcp" } else { "Call the tool echo with the message: Hello" },
+            ),
+        };
+        text.push_str(&format!(
+            r#"{title}:
+
+  curl http://{listen}/v1/messages \
+    -H 'content-type: application/json' -H 'anthropic-version: 2023-06-01' \
+    -H "x-api-key: {key}" -d '{{
+      "model": "{model}", "max_tokens": 1000,
+      {more},
+      "messages": [{{"role": "user", "content": "{prompt}"}}]}}'
+
+"#
+        ));
+    }
+    if services.contains(&Service::Search) {
+        let prompt =
+            if is_demo { "demo:search context window" } else { "Search the web for: Creole" };
+        text.push_str(&format!(
+            "Claude Code with a search: put ENABLE_TOOL_SEARCH=false before its variables above, and\n  \
+             --allowedTools WebSearch -p '{prompt}' behind `claude`\n\n"
+        ));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BOTH: [Service; 2] = [Service::Search, Service::Mcp];
+
+    fn address() -> SocketAddr {
+        SocketAddr::from(([127, 0, 0, 1], 8888))
+    }
+
+    #[test]
+    fn the_services_become_settings_unless_the_configuration_has_some() {
+        let mut made = Map::new();
+        configure(&mut made, &BOTH.map(|service| (service, address()))).unwrap();
+        let wanted = json!({"server_tools": {
+            "web_search": {"kind": "searxng", "url": "http://127.0.0.1:8888"},
+            "mcp": {"servers": {"everything": {"url": "http://127.0.0.1:8888/mcp"}}}}});
+        assert_eq!(Value::Object(made.clone()), wanted);
+        let error = configure(&mut made, &[(Service::Search, address())]).unwrap_err();
+        assert!(error.to_string().contains("server_tools.web_search already"), "{error}");
+        let mut none = Map::new();
+        configure(&mut none, &[]).unwrap();
+        assert_eq!(none, Map::new());
+    }
+
+    #[test]
+    fn only_hosts_that_call_services_are_taken() {
+        assert!(matches!(host(None).unwrap(), Host::Gateway));
+        assert!(matches!(host(Some(Host::Worker)).unwrap(), Host::Worker));
+        let error = host(Some(Host::Envoy)).unwrap_err().to_string();
+        assert!(error.contains("envoy does not yet"), "{error}");
+    }
+
+    #[test]
+    fn each_printed_command_has_a_body_of_json() {
+        for model in [("demo", true), ("MODEL", false)] {
+            let text = commands(&BOTH, address(), "demo", model);
+            let bodies: Vec<Value> = text
+                .split("-d '")
+                .skip(1)
+                .map(|rest| serde_json::from_str(rest.split('\'').next().unwrap()).unwrap())
+                .collect();
+            let [search, mcp] = bodies.as_slice() else { panic!("{text}") };
+            assert_eq!(search["tools"][0]["name"], "web_search");
+            assert_eq!(mcp["mcp_servers"][0]["name"], mcp["tools"][0]["mcp_server_name"]);
+        }
+    }
+}
