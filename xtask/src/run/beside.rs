@@ -38,13 +38,13 @@ impl Service {
 /// Returns the host on which server tools run: the named one, else the gateway.
 ///
 /// # Errors
-/// The named host does not call services.
+/// The named host is not one on which server tools were run with these services.
 pub(super) fn host(named: Option<Host>) -> Result<Host> {
     match named {
         None => Ok(Host::Gateway),
-        Some(host @ (Host::Gateway | Host::Worker)) => Ok(host),
+        Some(Host::Gateway) => Ok(Host::Gateway),
         Some(host) => bail!(
-            "--with needs a host that runs server tools, and {} does not yet: leave --on out, or name gateway or worker",
+            "--with starts services beside the gateway alone so far, and not beside {}: leave --on out",
             host.name()
         ),
     }
@@ -151,11 +151,11 @@ mod tests {
     }
 
     #[test]
-    fn only_hosts_that_call_services_are_taken() {
+    fn the_gateway_alone_gets_services() {
         assert!(matches!(host(None).unwrap(), Host::Gateway));
-        assert!(matches!(host(Some(Host::Worker)).unwrap(), Host::Worker));
+        assert!(matches!(host(Some(Host::Gateway)).unwrap(), Host::Gateway));
         let error = host(Some(Host::Envoy)).unwrap_err().to_string();
-        assert!(error.contains("envoy does not yet"), "{error}");
+        assert!(error.contains("not beside envoy: leave --on out"), "{error}");
     }
 
     #[test]
