@@ -18,6 +18,7 @@ const HOST: HostCan = HostCan {
     fetch: false,
     call_services: false,
     calls_at_once: 1,
+    later_answers_whole: false,
     read_documents: false,
     serve_others: false,
 };
