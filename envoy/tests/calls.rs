@@ -332,6 +332,18 @@ fn a_rest_that_envoy_could_not_write_at_once_becomes_an_error_event() {
 }
 
 #[test]
+fn a_rest_that_envoy_threw_away_is_no_answer_in_the_log() {
+    let (mut envoy, _, calls) = behind(SEARCH, &["alpha"]);
+    let actions = envoy.respond(one(calls).0, 200, JSON, RESULTS);
+    let (token, _) = one(envoy.taken(&actions));
+    envoy.respond(token, 200, EVENTS, (says("It is 1.") + &ends("stop")).as_bytes());
+    flushed(&mut envoy);
+    let lines = envoy.lines("response_payload_too_large");
+    assert!(lines.iter().any(|(_, line)| line.contains("rest_too_large")), "{lines:?}");
+    assert!(!envoy.filter.may_continue(envoy.id, Side::Response), "continuing crashes Envoy");
+}
+
+#[test]
 fn an_upstream_that_does_not_end_its_answer_does_not_hold_the_rest() {
     let mut envoy = begun(SEARCH, &request(true, "What is it?"));
     let last = envoy.answer((searches(&["alpha"]) + &ends("tool_calls")).as_bytes(), false);
