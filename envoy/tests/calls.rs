@@ -495,3 +495,25 @@ fn a_refusal_that_no_memory_keeps_is_asked_again() {
     assert!(text(&response.body).contains("I did."), "{}", text(&response.body));
     assert!(text(&response.body).ends_with("data: {\"type\":\"message_stop\"}\n\n"));
 }
+
+#[test]
+fn an_image_on_the_web_is_fetched_through_its_cluster_while_the_request_is_held() {
+    let mut envoy = Envoy::new(
+        r#"{"upstreams": {"main": {"key": "none", "profile_overrides": {"image_parts": "data"}}},
+            "fetch_images": {"hosts": ["images.example.com"], "cluster": "egress"}}"#,
+    );
+    envoy.request("POST", MESSAGES, &[header("x-api-key", "k")], false);
+    let held = envoy.body(
+        br#"{"model":"m","max_tokens":9,"messages":[{"role":"user","content":[{"type":"image","source":{"type":"url","url":"https://images.example.com/a.png?b=c"}}]}]}"#,
+        true,
+    );
+    assert_eq!(held.flow, Flow::Pause);
+    let (token, call) = one(envoy.taken(&held.actions));
+    assert_eq!(call.cluster, "egress");
+    let sent = [":scheme", ":authority", ":path"].map(|name| value(&call, name));
+    assert_eq!(sent, ["https", "images.example.com", "/a.png?b=c"]);
+    let actions = envoy.respond(token, 200, "image/png", b"\x89PNG\r\n\x1a\n and the rest");
+    let Some(Action::ContinueRequest) = actions.last() else { panic!("{actions:?}") };
+    let body = envoy::written(&Decision::go_on(actions), Side::Request, b"");
+    assert!(text(&body).contains("data:image/png;base64,"), "{}", text(&body));
+}
