@@ -45,6 +45,7 @@ impl Live {
             fetch: true,
             call_services: true,
             calls_at_once: 4,
+            later_answers_whole: false,
             read_documents: false,
             serve_others: false,
         };

@@ -405,7 +405,7 @@ extern "C" fn proxy_on_http_call_response(
     _trailers: u32,
 ) {
     let Some((id, call, bytes_max)) = ask(|filter| filter.take_call(token)) else { return };
-    let head = if count == 0 { Ok(Vec::new()) } else { headers(Map::CallResponseHeaders) };
+    let head = if count == 0 { Ok(Vec::new()) } else { headers(Map::CallResponse) };
     let body = match size.min(bytes_max) {
         0 => Ok(Vec::new()),
         size => buffer(Buffer::CallResponseBody, size),

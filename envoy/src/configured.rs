@@ -44,14 +44,22 @@ fn check_heads(config: &Config) -> Result<(), String> {
             config.upstreams.len()
         ));
     }
-    let (key, why) = if config.settings.deferred_flush {
-        ("deferred_flush", "a head that has left cannot be held")
-    } else if config.check_no_services().is_err() {
-        ("server_tools", "a head that has left cannot wait for calls")
+    if config.settings.deferred_flush {
+        return Err(
+            "configuration: deferred_flush: expected pause_headers to be true with it, because a \
+             head that has left cannot be held"
+                .to_owned(),
+        );
+    }
+    let key = if config.check_no_services().is_err() {
+        "server_tools"
     } else if config.cluster_calls().fetches {
-        ("fetch_images.cluster", "a head that has left cannot wait for calls")
+        "fetch_images.cluster"
     } else {
         return Ok(());
     };
-    Err(format!("configuration: {key}: expected pause_headers to be true with it, because {why}"))
+    Err(format!(
+        "configuration: {key}: expected pause_headers to be true with it, because a head that has \
+         left cannot wait for calls"
+    ))
 }

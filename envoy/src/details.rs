@@ -14,6 +14,10 @@ pub const VIA_UPSTREAM: &str = "via_upstream";
 /// cluster that it would have gone to.
 pub const REFUSED_ROUTE: &str = "rbac_access_denied_matched_policy[creole_route]";
 
+/// Value of `response.code_details` if Envoy ended a stream because a write of the filter was above
+/// the buffer limit.
+pub const WRITE_TOO_LARGE: &str = "response_payload_too_large";
+
 /// Origin of a response: the upstream, or Envoy itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {

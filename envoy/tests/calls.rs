@@ -332,6 +332,18 @@ fn a_rest_that_envoy_could_not_write_at_once_becomes_an_error_event() {
 }
 
 #[test]
+fn a_rest_that_envoy_threw_away_is_no_answer_in_the_log() {
+    let (mut envoy, _, calls) = behind(SEARCH, &["alpha"]);
+    let actions = envoy.respond(one(calls).0, 200, JSON, RESULTS);
+    let (token, _) = one(envoy.taken(&actions));
+    envoy.respond(token, 200, EVENTS, (says("It is 1.") + &ends("stop")).as_bytes());
+    flushed(&mut envoy);
+    let lines = envoy.lines("response_payload_too_large");
+    assert!(lines.iter().any(|(_, line)| line.contains("rest_too_large")), "{lines:?}");
+    assert!(!envoy.filter.may_continue(envoy.id, Side::Response), "continuing crashes Envoy");
+}
+
+#[test]
 fn an_upstream_that_does_not_end_its_answer_does_not_hold_the_rest() {
     let mut envoy = begun(SEARCH, &request(true, "What is it?"));
     let last = envoy.answer((searches(&["alpha"]) + &ends("tool_calls")).as_bytes(), false);
@@ -482,4 +494,26 @@ fn a_refusal_that_no_memory_keeps_is_asked_again() {
     assert_eq!(response.status, 200);
     assert!(text(&response.body).contains("I did."), "{}", text(&response.body));
     assert!(text(&response.body).ends_with("data: {\"type\":\"message_stop\"}\n\n"));
+}
+
+#[test]
+fn an_image_on_the_web_is_fetched_through_its_cluster_while_the_request_is_held() {
+    let mut envoy = Envoy::new(
+        r#"{"upstreams": {"main": {"key": "none", "profile_overrides": {"image_parts": "data"}}},
+            "fetch_images": {"hosts": ["images.example.com"], "cluster": "egress"}}"#,
+    );
+    envoy.request("POST", MESSAGES, &[header("x-api-key", "k")], false);
+    let held = envoy.body(
+        br#"{"model":"m","max_tokens":9,"messages":[{"role":"user","content":[{"type":"image","source":{"type":"url","url":"https://images.example.com/a.png?b=c"}}]}]}"#,
+        true,
+    );
+    assert_eq!(held.flow, Flow::Pause);
+    let (token, call) = one(envoy.taken(&held.actions));
+    assert_eq!(call.cluster, "egress");
+    let sent = [":scheme", ":authority", ":path"].map(|name| value(&call, name));
+    assert_eq!(sent, ["https", "images.example.com", "/a.png?b=c"]);
+    let actions = envoy.respond(token, 200, "image/png", b"\x89PNG\r\n\x1a\n and the rest");
+    let Some(Action::ContinueRequest) = actions.last() else { panic!("{actions:?}") };
+    let body = envoy::written(&Decision::go_on(actions), Side::Request, b"");
+    assert!(text(&body).contains("data:image/png;base64,"), "{}", text(&body));
 }

@@ -488,7 +488,7 @@ fn a_bad_configuration_is_refused_with_its_path() {
         (r#"{"pause_headers": false, "deferred_flush": true}"#, "deferred_flush"),
         (
             r#"{"server_tools": {"web_search": {"kind": "searxng", "url": "http://search"}}}"#,
-            "server_tools: this host cannot call services; run creole serve or the Worker",
+            "server_tools.web_search.cluster: expected the name of a cluster",
         ),
     ] {
         let mut filter = Filter::default();

@@ -75,8 +75,9 @@ keys! {
         /// Every host except Envoy needs the URL. Envoy's route has the upstream's address, so
         /// Envoy takes only `:authority` and the path from the URL.
         url: Option<String> = None;
-        /// Envoy: the value of the header `x-creole-upstream` by which a route is chosen. Absent:
-        /// the upstream's name.
+        /// Envoy: the value of the header `x-creole-upstream` by which a route is chosen, and the
+        /// cluster in which models are asked that judge or describe. Absent: the upstream's name,
+        /// and no such model is asked.
         cluster: Option<String> = None;
         /// Path before `/chat/completions` or `/responses`. Absent: the path of `url`, or else the
         /// path of the profile's vendor, which is `/v1` for most vendors.

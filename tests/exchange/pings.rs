@@ -18,8 +18,8 @@ const HOST: HostCan = HostCan {
     fetch: false,
     call_services: false,
     calls_at_once: 1,
-    read_documents: false,
     later_answers_whole: false,
+    read_documents: false,
     serve_others: false,
 };
 

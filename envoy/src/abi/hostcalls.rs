@@ -31,7 +31,7 @@ pub(super) enum Buffer {
 pub(super) enum Map {
     RequestHeaders = 0,
     ResponseHeaders = 2,
-    CallResponseHeaders = 6,
+    CallResponse = 6,
 }
 
 /// Length larger than every buffer, which replaces the whole buffer.

@@ -24,6 +24,9 @@ impl Stream {
         if matches!(self.state, StreamState::HandsOff) && !self.exchange.is_ended() {
             return actions;
         }
+        if details == details::WRITE_TOO_LARGE && self.calls.are_behind() {
+            self.exchange.replace_rest(Failure::RestTooLarge, now);
+        }
         if !self.exchange.is_ended() {
             // No more bytes can be sent to the client.
             let complete = !matches!(self.state, StreamState::Collecting { .. });

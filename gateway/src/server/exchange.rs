@@ -54,6 +54,7 @@ impl LiveExchange {
             fetch: true,
             call_services: true,
             calls_at_once: 4,
+            later_answers_whole: false,
             read_documents: true,
             serve_others: false,
         };

@@ -198,6 +198,7 @@ pub(super) fn link(linker: &mut Linker<World>) -> Result<(), Trap> {
         OK
     })?;
     linker.func_wrap("env", "proxy_send_local_response", send_local_response)?;
+    linker.func_wrap("env", "proxy_http_call", http_call)?;
     linker.func_wrap(
         "env",
         "proxy_set_effective_context",
@@ -307,6 +308,26 @@ fn set_buffer(
         return refuse(&mut caller, "set a part of a body".to_owned());
     }
     OK
+}
+
+/// Refuses a call, because the emulated Envoy has no clusters.
+#[allow(clippy::too_many_arguments, reason = "the ABI")]
+fn http_call(
+    mut caller: Caller<'_, World>,
+    cluster: u32,
+    cluster_size: u32,
+    _headers: u32,
+    _headers_size: u32,
+    _body: u32,
+    _body_size: u32,
+    _trailers: u32,
+    _trailers_size: u32,
+    _timeout: u32,
+    _token: u32,
+) -> i32 {
+    let cluster = read(&mut caller, cluster, cluster_size);
+    let cluster = String::from_utf8_lossy(&cluster).into_owned();
+    refuse(&mut caller, format!("call: no cluster {cluster}"))
 }
 
 #[allow(clippy::too_many_arguments, reason = "the ABI")]
