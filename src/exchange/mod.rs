@@ -289,9 +289,9 @@ impl Exchange {
         }
     }
 
-    /// Drops the client's body to free memory, unless a call is due or a step or a repeat of a round
-    /// needs the body. No upstream is called again afterwards, and an answer that would have another
-    /// round ends with `pause_turn`.
+    /// Drops the client's body to free memory, unless a call is due, or a step or a repeat of a
+    /// round needs the body. No upstream is called again afterwards, and an answer that would have
+    /// another round ends with `pause_turn`.
     pub fn forget_request_body(&mut self) {
         let is_paused = self.state.paused_until().is_some();
         let is_needed = is_paused || self.steps.is_before() || self.steps.is_between();

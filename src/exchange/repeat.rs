@@ -11,8 +11,8 @@ use crate::headers::{self, Header, Headers as _};
 use crate::observe::report::AnswerReport;
 use crate::steps::Limit;
 
-/// Least pauses before the repeats of rounds, in milliseconds. Their number is the maximum number of
-/// repeats in one answer.
+/// Least pauses before the repeats of rounds, in milliseconds. Their number is the maximum number
+/// of repeats in one answer.
 const PAUSES_MS: [u64; 2] = [500, 1_000];
 
 /// Maximum pause that an upstream may ask for, in milliseconds. For a longer one the client gets
@@ -52,7 +52,8 @@ impl Exchange {
     }
 
     /// Begins the pause before a repeat of the running round, if the round is a later one, its
-    /// error may pass, and the client got nothing of it. Returns false if the error ends the answer.
+    /// error may pass, and the client got nothing of it. Returns false if the error ends the
+    /// answer.
     pub(super) fn begin_pause(&mut self, error: &Error, now: Millis) -> bool {
         let is_blank = self.state.round().is_some_and(Round::is_blank);
         let since = now.saturating_sub(self.report.requested_at);
@@ -63,8 +64,8 @@ impl Exchange {
         if !is_blank || !may_pass || is_final || is_late || self.client.body.is_empty() {
             return false;
         }
-        let asked_ms = asked_ms.or(error.retry_after.map(|seconds| seconds.saturating_mul(1_000)));
-        let asked_ms = asked_ms.unwrap_or_default();
+        let of_error = || error.retry_after.map(|seconds| seconds.saturating_mul(1_000));
+        let asked_ms = asked_ms.or_else(of_error).unwrap_or_default();
         let Some((pause_ms, rest)) = later.pauses.split_first() else { return false };
         if asked_ms > PAUSE_MS_MAX {
             return false;

@@ -4,6 +4,8 @@
 //! Steps before the call run one after another. The step after the answer holds the answer's end,
 //! and asks its questions once the answer is complete.
 
+mod overdue;
+
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -433,22 +435,6 @@ impl Exchange {
         true
     }
 
-    /// Tells the running step that its questions without an answer get none.
-    fn fail_questions(&mut self, why: Nothing) {
-        let Some(Running { step, window, .. }) = &mut self.steps.current else { return };
-        let mut left = step.questions_left();
-        while left > 0 {
-            if let Some(came) = window.take_first().flatten() {
-                step.take(came, &mut self.report);
-            }
-            // A question that would be asked again, such as a redirection, gets no answer either.
-            if step.questions_left() == left {
-                step.take(Came::Nothing(why), &mut self.report);
-            }
-            left = left.saturating_sub(1).min(step.questions_left());
-        }
-    }
-
     /// Handles the text of a document that the exchange had the host read
     /// ([`To::Document`](super::To::Document)), or the reason why the document has no text.
     pub fn handle_document(&mut self, id: CallId, came: Result<DocumentText, Unread>) {
@@ -457,38 +443,6 @@ impl Exchange {
             self.state.take_ask(id);
             self.handle_came(id, Came::Document(came), 0);
         }
-    }
-
-    /// Abandons the questions of the running step whose time is over.
-    pub(super) fn time_out_questions(&mut self, now: Millis) {
-        if self.steps.until().is_none_or(|until| now >= until) {
-            return self.give_up_step(Nothing::TimedOut, now);
-        }
-        let overdue = |steps: &Steps| steps.current.as_ref()?.window.overdue(now);
-        while let Some(id) = overdue(&self.steps) {
-            self.state.take_ask(id);
-            self.state.cancel_call(id, Cancel::Cut);
-            self.take_came(id, Came::Nothing(Nothing::TimedOut));
-        }
-        self.watch_questions(now);
-        self.tell_results(now);
-        self.go_on(now);
-    }
-
-    /// Lets the watchdog wait for the first open question.
-    fn watch_questions(&mut self, now: Millis) {
-        let until = self.steps.current.as_ref().and_then(|running| running.window.until());
-        if let Some(until) = until {
-            self.watchdog.start(until.saturating_sub(now), now);
-        }
-    }
-
-    /// Abandons the questions of the running step.
-    pub(super) fn give_up_step(&mut self, why: Nothing, now: Millis) {
-        self.fail_questions(why);
-        self.state.end_asks(Cancel::ReadOut);
-        self.tell_results(now);
-        self.go_on(now);
     }
 
     /// Makes the next question of the running step due, or the end of the step. A step after the

@@ -1,6 +1,7 @@
 //! Questions of a running step that are open at the same time. Their answers arrive in any order,
-//! and the step takes them in the order of its questions: the order of arrival changes no byte. Each
-//! question has a time of its own, so that a server that never answers takes no time of others.
+//! and the step takes them in the order of its questions: the order of arrival changes no byte.
+//! Each question has a time of its own, so that a server that never answers takes no time of
+//! others.
 
 use std::collections::VecDeque;
 

@@ -134,7 +134,7 @@ fn calls(queries: &[&str]) -> Answer {
     let calls: Vec<String> = queries.iter().map(call).collect();
     Answer::json(
         200,
-        &format!(
+        format!(
             r#"{{"choices":[{{"index":0,"finish_reason":"tool_calls",
                 "message":{{"role":"assistant","content":"","tool_calls":[{}]}}}}]}}"#,
             calls.join(",")
@@ -151,7 +151,7 @@ fn page(delay_ms: u64) -> Answer {
 fn says(text: &str) -> Answer {
     Answer::json(
         200,
-        &format!(
+        format!(
             r#"{{"choices":[{{"index":0,"finish_reason":"stop",
                 "message":{{"role":"assistant","content":"{text}"}}}}]}}"#
         ),
