@@ -45,7 +45,6 @@ pub(super) const SECOND_TIER: &[&str] = &[
     "pages of the API",
     "lints wasm",
     "core as wasm",
-    "cost as wasm",
 ];
 
 /// Test stage: a name, and the work to do.
@@ -79,9 +78,8 @@ impl Stage {
     pub(super) fn has_clocks(&self) -> bool {
         match self.work {
             Work::Servers(_) | Work::Clients(..) | Work::Own(_) => true,
-            Work::Cargo(arguments) => arguments.contains("creole-cost"),
             Work::Tests(package) => package == "creole-cost",
-            Work::Build | Work::Sizes => false,
+            Work::Cargo(_) | Work::Build | Work::Sizes => false,
         }
     }
 
@@ -180,8 +178,14 @@ pub(super) fn stages_beside() -> Vec<Stage> {
             "chaos, component",
             Work::Own(|_, each| operate::chaos(Host::Component, CHAOS_SECONDS, each)),
         ),
-        ("core as wasm", Work::Cargo("test --no-fail-fast --target wasm32-wasip1")),
-        ("cost as wasm", Work::Cargo("test --package creole-cost --target wasm32-wasip1")),
+        // Units and fixtures show what depends on the width of pointers. What the core costs as
+        // WebAssembly is counted by `embedding`.
+        (
+            "core as wasm",
+            Work::Cargo(
+                "test --no-fail-fast --target wasm32-wasip1 --lib --test fixtures --test stream",
+            ),
+        ),
         // Only the examples of the published library are tested. All packages at once would be
         // compiled anew, because dependencies of their tests add no features here.
         ("examples of core", Work::Cargo("test --doc")),
