@@ -223,8 +223,8 @@ pub const WARNINGS: &[CodeMeaning] = &[
     row(
         "server_tool_failed",
         "a server tool that Creole ran gave an error as its result",
-        "The model was told, and the answer went on. [When a search \
-         fails](server-tools.md#when-a-search-fails) says how to find out why",
+        "The model was told, and the answer went on. [When a call \
+         fails](server-tools.md#when-a-call-fails) says how to find out why",
     ),
     row(
         "signature_too_long",
