@@ -285,7 +285,7 @@ impl ObjectSource {
     fn handle_body(&mut self, body: &str, to: &mut ReaderOutput<'_>) -> Result<bool, Error> {
         let mut taken = self.reader.handle_body(body, to)?;
         // A reader recognizes bodies of other protocols only roughly, so the second reader may hand
-        // the body back to the first.
+        // a body back to the first. Two changes of the reader are allowed.
         for _ in 0..2 {
             let Taken::Other(kind) = taken else { break };
             self.reader = (self.make)(kind, to);

@@ -353,7 +353,7 @@ impl Markup {
         let held = std::mem::take(&mut self.held);
         if matches!(self.state, CallWatch::Listed | CallWatch::Found) {
             let tool = |name: &str| {
-                // A name counts as a tool only if the answer has no structured call.
+                // In an answer with structured calls, a tool's name in the text begins no call.
                 tools.meant_by(name).filter(|_| end.alone)
             };
             let extent = Extent { is_all: self.first, is_cut_off: end.is_cut_off };

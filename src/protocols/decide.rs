@@ -362,7 +362,7 @@ fn refusable(
         user: request.user_id.is_some(),
         service_tier: request.service_tier.is_some() || request.speed.is_some(),
         neighbours: !alternates(&history.turns),
-        // Set later, when the messages are written.
+        // Whether calls are silent is known once the messages are written.
         silent_calls: false,
         ..attached
     }

@@ -35,7 +35,7 @@ pub(crate) struct TokenCounter<'t> {
 
 /// Method of counting texts, with the result so far.
 enum TextCounter<'t> {
-    /// Quick estimate from the number of bytes.
+    /// Quick estimate of tokens, from the number of bytes of the texts.
     Bytes(u64),
     /// Careful estimate from the kinds of letters, in thousandths of a token.
     Letters(u64),

@@ -98,7 +98,8 @@ fn log_file(path: &Path) -> Result<File, CommandFailed> {
 fn check_address(config: &Config, address: SocketAddr, door: &Door) -> Result<(), CommandFailed> {
     let own = config.upstreams.values().find(|upstream| client::is_own(&upstream.url, address));
     if let Some(upstream) = own {
-        // A request would loop until the gateway can open no more connections.
+        // An upstream that is this gateway would send each request back to it, until no more
+        // connections can be opened.
         let (name, url) = (&upstream.name, &upstream.url);
         return Err(CommandFailed::Usage(format!("upstream {name}: {url} is the gateway itself")));
     }

@@ -161,7 +161,8 @@ impl<'s> References<'s> {
         self.changes
     }
 
-    /// Returns the plain path to which a reference leads; `None` if the reference leads nowhere.
+    /// Returns the path of the definition to which a `$ref` leads, in plain form (`#/$defs/NAME`);
+    /// `None` if the reference leads nowhere.
     fn lead(&mut self, reference: &str) -> Option<String> {
         let mut steps = reference.split('/');
         let name = decoded(steps.next_back()?);

@@ -94,7 +94,8 @@ impl<'a> Cursor<'a> {
         let allows = |kind| allows(root, schema, kind);
         let text = match text {
             text if !text.trim().is_empty() || allows("string") => text,
-            // An element without content may be an empty list or an empty object.
+            // The element of an argument without content is an empty list or object, if the
+            // argument may be one.
             _ if allows("array") => "[]",
             _ if allows("object") => "{}",
             text => text,

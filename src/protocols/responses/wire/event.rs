@@ -14,7 +14,7 @@ pub(crate) struct WireEvent<'a> {
     pub(crate) output_index: Option<u64>,
     /// Index of the part in the content of the item.
     pub(crate) content_index: Option<u64>,
-    /// Index of the part in the summary of the item.
+    /// Value of `summary_index`: index of the part in the summary of a reasoning item.
     pub(crate) summary_index: Option<u64>,
     /// Value of `item_id`: id of the item that the event belongs to.
     pub(crate) item_id: Option<Str<'a>>,

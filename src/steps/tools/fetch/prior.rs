@@ -48,7 +48,8 @@ impl CallNames<'_> {
     }
 }
 
-/// Collects the names of called tools, if a source is limited to some tools.
+/// Collects the names of the tools that the conversation called; none unless `url_sources` limits a
+/// source to some tools.
 fn tool_names<'a>(request: &'a Request<'a>, sources: &UrlSources) -> CallNames<'a> {
     let needs_names = |filter: &ToolFilter| !matches!(filter, ToolFilter::All | ToolFilter::None);
     let mut names = Names::default();

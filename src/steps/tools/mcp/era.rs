@@ -108,7 +108,7 @@ impl McpFailure {
 pub(super) enum ProbeMeaning {
     /// Meaning: the server is modern, and the answer is the answer to the request.
     Modern,
-    /// Meaning: the server is legacy, and gets a handshake with this version.
+    /// Meaning: the MCP server speaks an older revision, and gets a handshake with this version.
     Legacy(&'static str),
     Fails(McpFailure),
 }

@@ -16,7 +16,7 @@ const OF_CHAT: ChangeRow = ChangeRow { responses: NEVER, ..ROW };
 /// Base row for changes that lose words and apply only to Responses requests.
 const OF_RESPONSES: ChangeRow = ChangeRow { chat: NEVER, ..ROW };
 
-/// Changes that lose words, likeliest first.
+/// Changes by which a client loses words, with the most likely cause of the refusal first.
 pub(super) static ROWS: &[ChangeRow] = &[
     ChangeRow {
         change: Refused::StrictTools,
