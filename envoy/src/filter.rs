@@ -316,7 +316,7 @@ impl Filter {
     pub fn take_call(&mut self, token: u32) -> Option<(ContextId, CallId, usize)> {
         let (id, call) = *self.calls.get(token)?;
         self.calls.remove(token);
-        Some((id, call, self.stream(id)?.call_bytes_max()))
+        Some((id, call, self.stream(id)?.call_bytes_max(call)))
     }
 
     /// Handles the whole answer to a call of a stream: its head, which is empty if the call has
@@ -358,7 +358,7 @@ impl Filter {
             }
             let actions = stream.on_tick(now);
             hurries |= stream.is_due();
-            ended = ended.saturating_add(usize::from(actions.iter().any(Action::ends_stream)));
+            ended = ended.saturating_add(usize::from(stream.ends_by(&actions)));
             if !actions.is_empty() {
                 entry.count(&mut self.memory, now);
                 all.push((id, actions));
@@ -369,7 +369,8 @@ impl Filter {
             if known.hurries != hurries {
                 known.hurries = hurries;
                 let period_ms = if hurries { 1 } else { known.tick_ms };
-                all.push((plugin, vec![Action::SetTickPeriod { period_ms }]));
+                // A call that the host does not take makes the next tick come at once, later.
+                all.insert(0, (plugin, vec![Action::SetTickPeriod { period_ms }]));
             }
         }
         all

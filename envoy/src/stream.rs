@@ -349,6 +349,10 @@ impl Stream {
         if self.calls.are_open() || self.calls.are_behind() {
             return self.follow(now);
         }
+        let mut calls = Vec::new();
+        if self.is_answering() && self.begin_behind(&mut calls, now) {
+            return self.hold_end_by_timer(calls, now);
+        }
         let is_ended = self.exchange.is_ended();
         if self.deferred_mut().is_some() {
             let out = self.polled();
@@ -376,6 +380,17 @@ impl Stream {
         let mut out = Vec::new();
         self.exchange.poll_body(&mut out);
         out
+    }
+
+    /// Returns true if these actions may end the stream while they are executed.
+    #[must_use]
+    pub fn ends_by(&self, actions: &[Action]) -> bool {
+        let is_last = self.deferred().is_some_and(Deferred::has_ended);
+        actions.iter().any(|action| match action {
+            Action::ContinueRequest => true,
+            Action::ContinueResponse => is_last,
+            action => action.ends_stream(),
+        })
     }
 
     /// Returns true if the next tick should come at once.

@@ -141,7 +141,7 @@ fn a_search_before_the_model_holds_the_request() {
         assert_eq!(value(&call, ":path"), "/x/search?q=alpha&format=json");
         assert_eq!((value(&call, ":authority"), value(&call, ":scheme")), ("search:8888", "http"));
         assert!(!call.headers.iter().any(|(name, _)| name == "x-api-key"), "{call:?}");
-        assert_eq!(call.timeout_ms, 16_000);
+        assert_eq!(call.timeout_ms, 17_000);
         if end_apart {
             assert_eq!(envoy.body(b"", true), Decision::pause(Vec::new()));
         }
@@ -199,7 +199,7 @@ fn the_end_of_a_stream_waits_for_tools_and_the_next_round() {
     assert_eq!(value(&call, ":authority"), "gateway", "as in the first request");
     assert!(!call.headers.iter().any(|(name, _)| name == "x-api-key"), "{call:?}");
     assert!(text(&call.body).contains("Alpha is 1."), "{}", text(&call.body));
-    assert_eq!(call.timeout_ms, 591_000, "a later round comes whole");
+    assert_eq!(call.timeout_ms, 592_000, "a later round comes whole");
     assert_eq!(flushed(&mut envoy), (String::new(), false));
     let actions = envoy.respond(token, 200, EVENTS, (says("It is 1.") + &ends("stop")).as_bytes());
     assert!(!actions.iter().any(Action::ends_stream), "{actions:?}");
@@ -359,14 +359,36 @@ fn an_upstream_that_does_not_end_its_answer_does_not_hold_the_rest() {
     assert_eq!(envoy.tick(now + 3000), [(envoy.id, vec![Action::CloseStream])]);
 }
 
+/// Returns what a tick does after some milliseconds.
+fn after(envoy: &mut Envoy, pause_ms: u64) -> Vec<Action> {
+    let now = envoy.now + pause_ms;
+    envoy.tick(now).into_iter().flat_map(|(_, actions)| actions).collect()
+}
+
 #[test]
-fn a_later_round_that_fails_is_an_error_event() {
+fn an_answer_that_only_a_timer_ends_does_not_hang() {
+    let mut envoy = begun(SEARCH, &request(true, "What is it?"));
+    let turn = (searches(&["alpha"]) + &ends("tool_calls")).replace("data: [DONE]\n\n", "");
+    let first = envoy.answer(turn.as_bytes(), false);
+    assert!(envoy.taken(&first.actions).is_empty());
+    assert_eq!(after(&mut envoy, 60_001), [Action::CloseStream]);
+}
+
+#[test]
+fn a_later_round_that_fails_is_repeated_and_then_an_error_event() {
     let (mut envoy, _, calls) = behind(SEARCH, &["alpha"]);
     let actions = envoy.respond(one(calls).0, 200, JSON, RESULTS);
-    let (token, _) = one(envoy.taken(&actions));
-    envoy.respond(token, 0, "", b"");
+    let (mut token, _) = one(envoy.taken(&actions));
+    for pause_ms in [500, 1_000] {
+        envoy.respond(token, 0, "", b"");
+        let actions = after(&mut envoy, pause_ms);
+        (token, _) = one(envoy.taken(&actions));
+    }
+    let own = b"upstream connect error or disconnect/reset before headers. reason: 10.0.0.7";
+    envoy.respond(token, 503, "text/plain", own);
     let (rest, goes_on) = flushed(&mut envoy);
     assert!(goes_on && rest.contains("event: error\n") && !rest.contains("message_stop"), "{rest}");
+    assert!(!rest.contains("10.0.0.7"), "{rest}");
 }
 
 #[test]

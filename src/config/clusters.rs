@@ -1,7 +1,7 @@
 //! Calls that a host can make which connects to named clusters alone, as an Envoy filter does.
 
 use super::document::ConfigError;
-use super::{Config, McpFromRequests, ToolSearch, Upstream};
+use super::{Config, McpFromRequests, SearchKind, ToolSearch, Upstream};
 
 /// Kinds of calls besides the upstream's first one that a host of clusters makes with a
 /// configuration.
@@ -77,7 +77,8 @@ impl Config {
     fn service_without_cluster(&self) -> Option<String> {
         const TOOLS: &str = "server_tools";
         let tools = &self.settings.server_tools;
-        if tools.searches() && tools.web_search.cluster.is_empty() {
+        let is_by_server = tools.web_search.kind == SearchKind::Mcp;
+        if tools.searches() && !is_by_server && tools.web_search.cluster.is_empty() {
             return Some(format!("{TOOLS}.web_search.cluster"));
         }
         if tools.web_fetch.as_ref().is_some_and(|fetch| fetch.cluster.is_empty()) {

@@ -372,6 +372,15 @@ impl Exchange {
         of_step.or_else(|| self.has_timeout().then(|| self.watchdog.next(false)))
     }
 
+    /// Returns the maximum number of bytes to read of the answer to a call, for a host that gets
+    /// answers whole.
+    #[must_use]
+    pub fn call_bytes_max(&self, id: CallId) -> usize {
+        let settings = &self.config.settings;
+        let limits = self.steps.limits(id, 200, settings);
+        limits.map_or(settings.response_bytes_max, |limits| limits.bytes_max)
+    }
+
     /// Returns true if the answer to a call is for the client. The answers to other calls are for
     /// steps.
     #[must_use]

@@ -16,7 +16,7 @@ use crate::heads;
 
 /// Time that Envoy waits for an answer longer than the exchange does, in milliseconds. The exchange
 /// gives a call up first, and says so in the right words.
-const TIMEOUT_MS_MORE: Millis = 1000;
+const TIMEOUT_MS_MORE: Millis = 2000;
 
 /// Calls of a stream that are open.
 #[derive(Debug, Default)]
@@ -113,7 +113,7 @@ impl Stream {
         None
     }
 
-    fn is_answering(&self) -> bool {
+    pub(super) fn is_answering(&self) -> bool {
         matches!(self.state, StreamState::Answering { .. })
     }
 
@@ -124,15 +124,18 @@ impl Stream {
             To::Web(fetch) => (&fetch.cluster, head_for(call, &fetch.url)?),
             To::Upstream(name) => {
                 let upstream = self.config.upstreams.get(name).ok_or(Failure::NoRoute)?;
+                // The route has led the first request to this cluster, and the guard has let it
+                // pass.
+                let is_clients = self.exchange.is_for_client(call.id);
                 let (scheme, authority) = match Address::parse(&upstream.url) {
                     Ok(Address { tls, authority }) => {
                         (if tls { "https" } else { "http" }, authority)
                     }
-                    Err(_) => ("http", self.calls.authority.as_str()),
+                    Err(_) if is_clients => ("http", self.calls.authority.as_str()),
+                    // The client must not choose a host behind a cluster that its route does not
+                    // lead to.
+                    Err(_) => ("http", upstream.cluster.as_str()),
                 };
-                // The route has led the first request to this cluster, and the guard has let it
-                // pass.
-                let is_clients = self.exchange.is_for_client(call.id);
                 let cluster = if is_clients { &self.calls.cluster } else { &upstream.cluster };
                 (cluster, heads::for_call(call, (scheme, authority), &call.path))
             }
@@ -160,8 +163,8 @@ impl Stream {
 
     /// Returns the maximum number of bytes to read of the answer to a call.
     #[must_use]
-    pub fn call_bytes_max(&self) -> usize {
-        self.config.settings.response_bytes_max
+    pub fn call_bytes_max(&self, id: CallId) -> usize {
+        self.exchange.call_bytes_max(id)
     }
 
     /// Handles the whole answer to a call; without a head, the call has failed. `is_whole` is false
@@ -177,13 +180,18 @@ impl Stream {
         if !self.calls.end(id) {
             return Decision::pass();
         }
-        if !fits(self.held_bytes().saturating_add(body.len())) {
-            self.exchange.handle_failure(Failure::Overloaded, now);
+        let status = heads::status(head);
+        let failure = if !fits(self.held_bytes().saturating_add(body.len())) {
+            Some(Failure::Overloaded)
         } else if head.is_empty() {
-            let failure = Failure::Unreachable(Unreachable::Closed);
+            Some(Failure::Unreachable(Unreachable::Closed))
+        } else {
+            failure_of_envoy(status, body)
+        };
+        if let Some(failure) = failure {
             self.exchange.handle_call_failure(id, failure, now);
         } else {
-            self.exchange.handle_call_head(id, heads::status(head), head, now);
+            self.exchange.handle_call_head(id, status, head, now);
             self.exchange.handle_call_body(id, body, now);
             let end = if is_whole { End::Complete } else { End::Aborted };
             self.exchange.handle_call_end(id, end, now);
@@ -215,7 +223,7 @@ impl Stream {
         actions
     }
 
-    fn forget_cancelled(&mut self) {
+    pub(super) fn forget_cancelled(&mut self) {
         while let Some((id, _)) = self.exchange.poll_cancel() {
             self.calls.end(id);
         }
@@ -254,7 +262,7 @@ impl Stream {
             }
             return Vec::new();
         }
-        if is_ended && self.is_answering() {
+        if is_ended && (self.is_answering() || matches!(self.state, StreamState::Waiting)) {
             return self.reply(When::Now, Vec::new(), now).actions;
         }
         Vec::new()
@@ -324,6 +332,24 @@ impl Stream {
         Decision { actions, flow: self.held(end) }
     }
 
+    /// Holds the end of an answer that a timer has ended, behind which calls are open.
+    pub(super) fn hold_end_by_timer(&mut self, calls: Vec<Action>, now: Millis) -> Vec<Action> {
+        if matches!(self.state, StreamState::Answering { sent: Delivered::Head, .. }) {
+            // Nothing can be written outside of the callback of a chunk.
+            self.calls.clear();
+            self.exchange.handle_failure(Failure::BrokeOff, now);
+            return vec![Action::CloseStream];
+        }
+        if self.deferred_mut().is_some() {
+            let out = self.polled();
+            if let Some(deferred) = self.deferred_mut() {
+                deferred.push(&out, false);
+                deferred.hold_end();
+            }
+        }
+        calls
+    }
+
     /// Handles a chunk of the upstream's answer that comes after the exchange has read the answer.
     pub(super) fn go_on_behind_chunk(&mut self, piece: &[u8], end: bool) -> Decision {
         Decision { actions: drain(Side::Response, piece), flow: self.held(end) }
@@ -345,9 +371,12 @@ impl Stream {
 
     /// Handles the trailers of an upstream's answer behind which calls are open.
     pub(super) fn hold_trailers(&mut self, calls: Vec<Action>) -> Decision {
+        let is_ended = self.exchange.is_ended();
         match &mut self.state {
             StreamState::Answering { sent: Delivered::Deferred(deferred), .. } => {
-                deferred.hold_end();
+                if !is_ended {
+                    deferred.hold_end();
+                }
                 deferred.push(b"", true);
                 Decision::stop(calls)
             }
@@ -359,6 +388,19 @@ impl Stream {
                 Decision::stop(vec![Action::CloseStream])
             }
         }
+    }
+}
+
+/// Returns the failure that an answer of Envoy's own tells of. Its words may have addresses, so the
+/// client does not get them.
+fn failure_of_envoy(status: u16, body: &[u8]) -> Option<Failure> {
+    match status {
+        503 if body.starts_with(b"upstream connect error or disconnect/reset") => {
+            Some(Failure::Unreachable(Unreachable::NotConnected))
+        }
+        503 if body == b"no healthy upstream" => Some(Failure::NoHealthyUpstream),
+        504 if body == b"upstream request timeout" => Some(Failure::Timeout),
+        _ => None,
     }
 }
 

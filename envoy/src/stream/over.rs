@@ -43,10 +43,13 @@ impl Stream {
                 }
                 // The rest of the answer, which calls were to give, was never written.
                 Break::Upstream if self.call.is_none() => {
-                    self.handle_failure(Failure::BrokeOff, now);
+                    self.exchange.replace_rest(Failure::BrokeOff, now);
                 }
                 Break::Upstream => {
                     self.end_call(End::Aborted, now);
+                }
+                Break::Timeout if self.calls.are_behind() => {
+                    self.exchange.replace_rest(Failure::Timeout, now);
                 }
                 Break::Timeout => {
                     let failure =

@@ -165,10 +165,13 @@ impl Stream {
         };
         self.exchange.handle_request_body(body.into_bytes(), now);
         let mut calls = Vec::new();
-        if let Some(call) = self.make_calls(&mut calls, now) {
+        let first = self.make_calls(&mut calls, now);
+        self.forget_cancelled();
+        if let Some(call) = first {
             return Decision::go_on(self.sent(head.as_deref(), call));
         }
-        if let (Some(head), true) = (head, self.calls.are_open()) {
+        let waits = self.calls.are_open() && !self.exchange.is_ended();
+        if let (Some(head), true) = (head, waits) {
             self.state = StreamState::Preparing { head, is_over: refusal.is_now() };
             actions.append(&mut calls);
             return Decision::pause(actions);
