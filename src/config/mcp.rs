@@ -94,6 +94,11 @@ impl McpServerList {
         self.0.iter().map(|(name, server)| (name.as_str(), server))
     }
 
+    /// Offers the tools of no MCP server to clients that do not name it.
+    pub fn offer_none(&mut self) {
+        self.0.iter_mut().for_each(|(_, server)| server.offer = false);
+    }
+
     /// Removes all MCP servers but the one of this name.
     pub fn keep_only(&mut self, name: &str) {
         self.0.retain(|(known, _)| known == name);

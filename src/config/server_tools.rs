@@ -258,6 +258,16 @@ impl WebSearchService {
         if self.url.is_empty() { self.kind.vendor_url() } else { &self.url }
     }
 
+    /// Returns the address of the search service for people: its base URL, or the MCP server whose
+    /// tool searches (`mcp:NAME`).
+    #[must_use]
+    pub fn shown(&self) -> String {
+        match &self.mcp {
+            Some(own) if self.kind == SearchKind::Mcp => format!("mcp:{}", own.server),
+            _ => self.base_url().to_owned(),
+        }
+    }
+
     /// # Errors
     /// A key of the search service is missing, or has no use for services of this kind.
     fn check(&self, servers: &McpConnector) -> Result<(), ConfigError> {

@@ -83,12 +83,15 @@ impl Services<'_> {
     /// Searches once, and counts the results.
     async fn search(&self, service: &WebSearchService) -> Result<CheckRow, String> {
         const STEP: &str = "search";
-        // The search comes before the model, and its answer is the first that is received.
+        // The search comes before the model, and its answer is the first that is received, if no
+        // MCP server is asked for its tools before.
         let first = |config: &mut Config| {
             config.settings.server_tools.web_search.side_query = SideQuery::Search;
+            config.settings.server_tools.mcp.servers.offer_none();
         };
         let received = self.ask(ask::search(QUERY), first).await?;
-        let url = without_query(service.base_url());
+        let url = service.shown();
+        let url = without_query(&url);
         let error = ModelReply::of(&received).error;
         let (level, text) = match (error, results(&received.body)) {
             (Some(error), _) => (Level::Fails, format!("{url}: {error}")),
@@ -169,6 +172,9 @@ fn failure(service: &WebSearchService, received: &ReceivedResponse, code: &str) 
         return format!("gives no results within {} ms: look at its engines", service.timeout_ms);
     }
     let is_searxng = service.kind == SearchKind::Searxng;
+    if service.kind == SearchKind::Mcp {
+        return format!("gives no results ({code}): look at the server and the name of its tool");
+    }
     match received.first_status() {
         403 if is_searxng => {
             "answers 403: add json to search.formats in its settings.yml".to_owned()

@@ -13,7 +13,7 @@ pub(super) fn note(config: Option<&Config>) -> String {
     let tools = &config.settings.server_tools;
     if tools.searches() {
         // The query of the address may have a key.
-        let url = tools.web_search.base_url();
+        let url = tools.web_search.shown();
         let shown = url.split(['?', '#']).next().unwrap_or_default();
         return format!("WebSearch works: it asks {shown}");
     }
