@@ -34,6 +34,7 @@ pub(super) fn number(result: &mut ServerToolResult<'_>, pages: &mut NumberedPage
                 let sealed = text("encrypted_content").unwrap_or_default();
                 let beginning = sealed::beginning(&sealed.decode(), CITED_LETTERS);
                 pages.add(url.decode().into_owned(), title, beginning);
+                pages.seal_newest(sealed::seal_index);
             }
         }
     }
@@ -47,9 +48,8 @@ pub(super) fn mark(text: &mut Text<'_>, pages: &NumberedPages) {
         let index = json::member(citation, "encrypted_index").and_then(json::string);
         let index = index.unwrap_or_default().decode();
         let Some(number) = sealed::open_index(&index) else { continue };
-        let is_same = |url: &str| sealed::is_index_of(&index, number, url);
         let is_new = !citations.marks.contains(&number);
-        if is_new && citations.marks.len() < MARKS_MAX && pages.url(number).is_some_and(is_same) {
+        if is_new && citations.marks.len() < MARKS_MAX && pages.has_index(number, &index) {
             citations.marks.push(number);
         }
     }
@@ -86,8 +86,20 @@ mod tests {
         let mut last = result(r#"[{"url":"https://d.example/","title":"D"}]"#);
         number(&mut last, &mut pages);
         assert_eq!((first.first_page, cleared.first_page, last.first_page), (1, 4, 8));
-        assert_eq!(pages.url(8), Some("https://d.example/"));
-        assert_eq!((pages.url(2), pages.url(5), pages.count()), (None, None, 8));
+        assert!(pages.has_index(8, &sealed::seal_index(8, "https://d.example/")));
+        assert_eq!((pages.has(2), pages.has(5), pages.count()), (false, false, 8));
+    }
+
+    #[test]
+    fn a_page_with_an_address_or_a_title_beyond_all_measure_costs_no_memory() {
+        let mut pages = NumberedPages::default();
+        let url = format!("https://a.example/{}", "x".repeat(1 << 20));
+        number(&mut result(&format!(r#"[{{"url":"{url}"}}]"#)), &mut pages);
+        let title = "é".repeat(1 << 20);
+        let long = format!(r#"[{{"url":"https://b.example/","title":"{title}"}}]"#);
+        number(&mut result(&long), &mut pages);
+        assert_eq!((pages.has(1), pages.has(2), pages.count()), (false, true, 2));
+        assert!(pages.held_bytes() < 1000);
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! Web searches that an upstream runs by itself or that Creole runs, the pages that they find, and
 //! citations of web pages.
 
+use crate::text::words;
+
 /// Web search that the upstream ran by itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HostedSearch {
@@ -144,6 +146,12 @@ impl SearchFailure {
 /// Maximum number of pages of a conversation that can be cited; older pages are forgotten.
 const CITABLE_MAX: usize = 1024;
 
+/// Maximum length of the address of a page that can be cited, in bytes.
+const CITABLE_URL_BYTES_MAX: usize = 2048;
+
+/// Maximum length of the title of such a page, in bytes. The rest is cut off.
+const CITABLE_TITLE_BYTES_MAX: usize = 500;
+
 /// Pages that web searches found, numbered over the whole conversation from 1.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NumberedPages {
@@ -161,6 +169,8 @@ struct CitablePage {
     title: String,
     /// First characters of the page's text.
     beginning: String,
+    /// Sealed number with which clients name the page; empty if clients have none to send back.
+    index: String,
 }
 
 impl NumberedPages {
@@ -179,24 +189,36 @@ impl NumberedPages {
         self.count = self.count.saturating_add(u32::try_from(pages).unwrap_or(u32::MAX));
     }
 
-    /// Numbers the next page.
-    pub(crate) fn add(&mut self, url: String, title: String, beginning: String) {
+    /// Numbers the next page. A page with a very long address cannot be cited.
+    pub(crate) fn add(&mut self, url: String, mut title: String, beginning: String) {
         self.skip(1);
+        if url.len() > CITABLE_URL_BYTES_MAX {
+            return;
+        }
+        title.truncate(words::beginning(&title, CITABLE_TITLE_BYTES_MAX).len());
         // Half of the pages are removed at once, so that each page is moved once.
         if self.citable.len() >= CITABLE_MAX.saturating_mul(2) {
             self.citable.drain(..CITABLE_MAX);
         }
-        self.citable.push(CitablePage { number: self.count, url, title, beginning });
+        let (number, index) = (self.count, String::new());
+        self.citable.push(CitablePage { number, url, title, beginning, index });
+    }
+
+    /// Sets the sealed number of the newest page, which `seal` makes of its number and address.
+    pub(crate) fn seal_newest(&mut self, seal: impl FnOnce(u32, &str) -> String) {
+        if let Some(page) = self.citable.last_mut().filter(|page| page.number == self.count) {
+            page.index = seal(page.number, &page.url);
+        }
+    }
+
+    /// Returns true if clients name the page of this number by this sealed number.
+    pub(crate) fn has_index(&self, number: u32, index: &str) -> bool {
+        self.page(number).is_some_and(|page| !index.is_empty() && page.index == index)
     }
 
     /// Returns true if the page of this number can be cited.
     pub(crate) fn has(&self, number: u32) -> bool {
         self.page(number).is_some()
-    }
-
-    /// Returns the address of the page of this number.
-    pub(crate) fn url(&self, number: u32) -> Option<&str> {
-        self.page(number).map(|page| page.url.as_str())
     }
 
     /// Returns the citation of the page of this number.
@@ -219,7 +241,7 @@ impl NumberedPages {
     /// Returns the memory size of the pages' texts in bytes.
     pub(crate) fn held_bytes(&self) -> usize {
         let bytes = |page: &CitablePage| {
-            let texts = [&page.url, &page.title, &page.beginning];
+            let texts = [&page.url, &page.title, &page.beginning, &page.index];
             texts.into_iter().map(String::len).fold(0, usize::saturating_add)
         };
         self.citable.iter().map(bytes).fold(0, usize::saturating_add)

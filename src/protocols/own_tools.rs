@@ -22,7 +22,8 @@ pub(crate) fn runs_here(
 ) -> ToolsRunHere {
     let has_servers = request.tools.iter().any(|tool| tool.tool_type == "mcp_toolset");
     let mcp = has_servers && calls_mcp(settings, profile);
-    let asks_for_marks = settings.citations == Citations::Marks;
+    // Marks in a text that is JSON would cut the JSON into blocks.
+    let asks_for_marks = settings.citations == Citations::Marks && request.output_schema.is_none();
     let mut runs = ToolsRunHere { mcp, asks_for_marks, ..ToolsRunHere::default() };
     for tool in &request.tools {
         match server_tool_name(tool) {

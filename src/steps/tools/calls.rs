@@ -354,7 +354,7 @@ impl Step for OwnCalls {
         }
         let Some(output) = output else { return };
         if output.is_failure() {
-            report.warnings.add_named("server_tool_failed", run.tool.name());
+            report.warnings.add_named("server_tool_failed", run.tool.kind());
         }
         self.result_bytes = self.result_bytes.saturating_add(output.held_bytes());
         run.progress = RunProgress::Done(output);

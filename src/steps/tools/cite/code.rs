@@ -16,11 +16,20 @@ pub(super) struct CodeState {
     run_begins_line: bool,
     /// True if the line has no text yet, but for indents, and marks of lists and quotes.
     at_line_start: bool,
+    /// True up to the end of the line whose fence began the open block.
+    in_fence_line: bool,
 }
 
 impl Default for CodeState {
     fn default() -> Self {
-        Self { fence: None, inline: 0, run: None, run_begins_line: false, at_line_start: true }
+        Self {
+            fence: None,
+            inline: 0,
+            run: None,
+            run_begins_line: false,
+            at_line_start: true,
+            in_fence_line: false,
+        }
     }
 }
 
@@ -36,10 +45,16 @@ impl CodeState {
         }
         match letter {
             '`' | '~' => {
+                // No backtick follows a fence of backticks in its line: it was code in the line.
+                if let Some(('`', length)) = self.fence.filter(|_| self.in_fence_line) {
+                    (self.fence, self.inline, self.in_fence_line) = (None, length, false);
+                }
                 self.run = Some((letter, 1));
                 self.run_begins_line = std::mem::take(&mut self.at_line_start);
             }
-            '\n' => (self.inline, self.at_line_start) = (0, true),
+            '\n' => {
+                (self.inline, self.at_line_start, self.in_fence_line) = (0, true, false);
+            }
             ' ' | '\t' | '>' | '-' | '*' | '+' | '.' | ')' | '0'..='9' => {}
             _ => self.at_line_start = false,
         }
@@ -63,7 +78,9 @@ impl CodeState {
                 self.fence = None;
             }
             Some(_) => {}
-            None if length >= FENCE_MIN && self.run_begins_line => self.fence = Some((of, length)),
+            None if length >= FENCE_MIN && self.run_begins_line => {
+                (self.fence, self.in_fence_line) = (Some((of, length)), true);
+            }
             None if of != '`' => {}
             None if self.inline == 0 => self.inline = length,
             None if self.inline == length => self.inline = 0,
@@ -91,9 +108,17 @@ mod tests {
         {
             assert!(is_code_after(text), "{text:?}");
         }
-        for text in
-            ["", "a", "```\na\n```\n", "a ```b``` ", "`a` ", "a `b\n", "~a~ ~~b~~ ", "``a ` b`` "]
-        {
+        for text in [
+            "",
+            "a",
+            "```\na\n```\n",
+            "a ```b``` ",
+            "`a` ",
+            "a `b\n",
+            "~a~ ~~b~~ ",
+            "``a ` b`` ",
+            "```a``` b ",
+        ] {
             assert!(!is_code_after(text), "{text:?}");
         }
     }

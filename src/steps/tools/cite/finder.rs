@@ -123,8 +123,10 @@ impl MarkFinder {
         let mark = std::mem::take(&mut self.mark);
         // `[[1]](https://a.example)` is a link with a number as its text.
         let number = number_of(&mark).filter(|_| next != Some('('));
+        // A mark that begins a line is a word of the sentence behind it, unless it stands alone.
+        let stands_alone = matches!(next, None | Some('\n' | '[')) || !self.begins_line();
         match number {
-            Some(number) if self.takes_marks() && pages.has(number) => {
+            Some(number) if stands_alone && self.takes_marks() && pages.has(number) => {
                 self.gap.clear();
                 if !self.run.contains(&number) && self.run.len() < RUN_MAX {
                     self.citations_left = self.citations_left.saturating_sub(1);
@@ -138,8 +140,14 @@ impl MarkFinder {
     /// Returns true if there is a text that a mark can cite. A mark behind a fenced block of code
     /// would cut the fence off.
     fn takes_marks(&self) -> bool {
-        let has_words = !self.is_fenced && !self.segment.trim_start().is_empty();
+        let has_words = !self.is_fenced && self.segment.contains(char::is_alphanumeric);
         self.citations_left > 0 && (!self.run.is_empty() || has_words)
+    }
+
+    /// Returns true if only white space stands before the mark in its line.
+    fn begins_line(&self) -> bool {
+        let before = if self.run.is_empty() { &self.segment } else { &self.gap };
+        before.trim_end_matches([' ', '\t']).ends_with('\n')
     }
 
     /// Takes a character that belongs to no mark.
@@ -152,7 +160,9 @@ impl MarkFinder {
         if self.has_ended && !is_space {
             self.end_segment();
         }
-        let ends_sentence = is_space && self.segment.ends_with(SENTENCE_ENDS);
+        // No white space follows the end of a sentence in Chinese and Japanese.
+        let ends_sentence = is_space && self.segment.ends_with(SENTENCE_ENDS)
+            || matches!(letter, '。' | '！' | '？');
         self.segment.push(letter);
         self.is_fenced |= self.code.is_fenced();
         let ends = letter == '\n' || ends_sentence;

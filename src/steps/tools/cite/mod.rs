@@ -38,6 +38,8 @@ struct CitingText {
     is_open: bool,
     /// True if the client has a block of the text.
     is_begun: bool,
+    /// White space that belongs to the next block, if that is plain text.
+    blank: String,
 }
 
 impl CitingWriter {
@@ -75,7 +77,11 @@ impl CitingWriter {
         let is_cited = !part.cites.is_empty();
         // Clients may not send back a block without words.
         if !is_cited && !text.is_open && part.text.trim_start().is_empty() {
-            return;
+            return text.blank.push_str(&part.text);
+        }
+        let mut blank = std::mem::take(&mut text.blank);
+        if is_cited {
+            blank.clear();
         }
         if is_cited && text.is_open {
             self.inner.write(Event::BlockEnds, out);
@@ -84,7 +90,8 @@ impl CitingWriter {
             self.inner.write(Event::TextBegins, out);
         }
         (text.is_open, text.is_begun) = (!is_cited, true);
-        self.inner.write(Event::Text(&json::escaped(&part.text)), out);
+        blank.push_str(&part.text);
+        self.inner.write(Event::Text(&json::escaped(&blank)), out);
         for citation in part.cites.iter().filter_map(|number| self.pages.citation(*number)) {
             self.inner.write(Event::Citation(&citation), out);
         }
@@ -107,7 +114,12 @@ impl AnswerWriter for CitingWriter {
         match event {
             Event::TextBegins if !self.pages.is_empty() => {
                 let finder = MarkFinder::new(self.citations_left);
-                self.text = Some(CitingText { finder, is_open: false, is_begun: false });
+                self.text = Some(CitingText {
+                    finder,
+                    is_open: false,
+                    is_begun: false,
+                    blank: String::new(),
+                });
             }
             Event::Text(raw) => self.push(raw, out),
             Event::BlockEnds => self.end(out),
@@ -155,7 +167,8 @@ impl AnswerWriter for CitingWriter {
     }
 
     fn held_bytes(&self) -> usize {
-        let held = self.text.as_ref().map_or(0, |text| text.finder.held_bytes());
+        let held = |text: &CitingText| text.finder.held_bytes().saturating_add(text.blank.len());
+        let held = self.text.as_ref().map_or(0, held);
         let pages = self.pages.held_bytes();
         self.inner.held_bytes().saturating_add(pages).saturating_add(held)
     }

@@ -7,6 +7,9 @@ use crate::model::fetch::{FetchFailure, PageContent};
 use crate::steps::address::WebAddress;
 use crate::text::{base64, words};
 
+/// First bytes of a PDF.
+const PDF_START: &[u8] = b"%PDF-";
+
 /// Number of bytes that decide on the kind of content if the server does not name one.
 const SNIFFED_BYTES: usize = 512;
 
@@ -99,6 +102,10 @@ fn parts(header: &str) -> (String, Option<String>) {
 }
 
 fn kind_of(media_type: &str, body: &[u8]) -> Option<PageKind> {
+    // Servers send files of unknown types as text.
+    if body.starts_with(PDF_START) {
+        return Some(PageKind::Pdf);
+    }
     match media_type {
         "" | "application/octet-stream" => sniffed(body),
         "text/html" | "application/xhtml+xml" => Some(PageKind::Html),
@@ -108,7 +115,7 @@ fn kind_of(media_type: &str, body: &[u8]) -> Option<PageKind> {
             let is_text = media_type.starts_with("text/")
                 || media_type.ends_with("+json")
                 || media_type.ends_with("+xml");
-            is_text.then_some(PageKind::Text)
+            is_text.then(|| sniffed(body).map(|_| PageKind::Text)).flatten()
         }
     }
 }
@@ -116,9 +123,6 @@ fn kind_of(media_type: &str, body: &[u8]) -> Option<PageKind> {
 /// Returns the kind of content according to its first bytes; `None` for binary content.
 fn sniffed(body: &[u8]) -> Option<PageKind> {
     let start = body.get(..SNIFFED_BYTES).unwrap_or(body);
-    if start.starts_with(b"%PDF-") {
-        return Some(PageKind::Pdf);
-    }
     let is_utf16 = start.starts_with(b"\xff\xfe") || start.starts_with(b"\xfe\xff");
     let is_binary = |byte: &u8| matches!(byte, 0..=8 | 0x0b | 0x0e..=0x1a | 0x1c..=0x1f);
     if !is_utf16 && start.iter().any(is_binary) {

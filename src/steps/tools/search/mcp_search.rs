@@ -149,19 +149,23 @@ fn whole(text: &str, service: &WebSearchService, tool: &SearchTool) -> Option<Fo
     })
 }
 
+fn has_address(element: &str) -> bool {
+    Reader::of(element).is_object() && first(element, &URLS).is_some()
+}
+
 /// Returns the text of the first of these members that has one.
 fn first<'r>(result: &'r str, names: &[&str]) -> Option<Cow<'r, str>> {
     let texts = names.iter().filter_map(|name| json::member(result, name)).map(text_of);
     texts.into_iter().find(|text| !text.trim().is_empty())
 }
 
-/// Returns the first list of objects in a JSON value, as JSON text; without `has_elements`, the
-/// first empty list.
+/// Returns the first list in a JSON value with an object that has an address, as JSON text; without
+/// `has_elements`, the first empty list.
 fn list_in(value: &str, has_elements: bool, depth_max: u32) -> Option<&str> {
     match Reader::of(value).kind().ok()? {
         ValueKind::Array => {
             let is_list = match json::elements(value).next() {
-                Some(element) => has_elements && Reader::of(element).is_object(),
+                Some(_) => has_elements && json::elements(value).any(has_address),
                 None => !has_elements,
             };
             is_list.then_some(value)

@@ -55,7 +55,11 @@ fn a_run_of_marks_cites_the_sentence_before_it() {
     let cases = [
         ("It is 1. [[1]] Maybe.", vec![cited("It is 1.", &[1]), plain(" Maybe.")]),
         ("It is 1.[[1]][[2]]", vec![cited("It is 1.", &[1, 2])]),
-        ("A. B [[1]] [[2]]\n[[1]] C. D", vec![plain("A. "), cited("B", &[1, 2]), plain(" C. D")]),
+        ("A. B [[1]] [[2]]\n[[1]] C", vec![plain("A. "), cited("B", &[1, 2]), plain("\n[[1]] C")]),
+        ("A.\n[[1]]\nB", vec![cited("A.", &[1]), plain("\nB")]),
+        ("A.\n\n[[2]] says B.", vec![plain("A.\n\n[[2]] says B.")]),
+        ("- [[2]] reports B", vec![plain("- [[2]] reports B")]),
+        ("它是1。它也是2。[[1]]", vec![plain("它是1。"), cited("它也是2。", &[1])]),
         ("First!\nSecond [[12]].", vec![plain("First!\n"), cited("Second", &[12]), plain(".")]),
         ("Pi is 3.14 [[1]]", vec![cited("Pi is 3.14", &[1])]),
         ("它是1。[[1]]也许。", vec![cited("它是1。", &[1]), plain("也许。")]),
