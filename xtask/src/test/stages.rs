@@ -34,6 +34,8 @@ pub(super) const SECOND_TIER: &[&str] = &[
     "clients, worker",
     "guards, envoy",
     "guards, worker",
+    "real-servers, mlx-lm",
+    "real-servers, llama.cpp, Responses",
     "chaos, envoy",
     "chaos, gateway",
     "chaos, worker",
