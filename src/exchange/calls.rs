@@ -31,7 +31,7 @@ impl Exchange {
             return self.ask_between(now);
         }
         let refusal = match due {
-            DueCall::Repeat => return self.repeat_round(now),
+            DueCall::Repeat => return self.next_round(now),
             DueCall::Again(refusal) => Some(refusal),
             DueCall::First | DueCall::Ask => None,
         };

@@ -4,7 +4,6 @@
 
 use super::Exchange;
 use super::round::Round;
-use super::seam::Call;
 use crate::Millis;
 use crate::error::{Error, ErrorKind, Fault};
 use crate::headers::{self, Header, Headers as _};
@@ -60,17 +59,16 @@ impl Exchange {
         let is_late = since >= self.config.settings.server_tools.duration_max_ms;
         let may_pass = may_pass(error, self.report.upstream_status);
         let Some(later) = &mut self.later else { return false };
-        let (asked_ms, is_final) = (later.asked_pause_ms.take(), later.is_final);
-        if !is_blank || !may_pass || is_final || is_late || self.client.body.is_empty() {
+        if !is_blank || !may_pass || later.is_final || is_late || self.client.body.is_empty() {
             return false;
         }
         let of_error = || error.retry_after.map(|seconds| seconds.saturating_mul(1_000));
-        let asked_ms = asked_ms.or_else(of_error).unwrap_or_default();
+        let asked_ms = later.asked_pause_ms.or_else(of_error).unwrap_or_default();
         let Some((pause_ms, rest)) = later.pauses.split_first() else { return false };
         if asked_ms > PAUSE_MS_MAX {
             return false;
         }
-        later.pauses = rest;
+        (later.pauses, later.asked_pause_ms) = (rest, None);
         self.writer = self.state.take_round().and_then(Round::into_writer);
         self.state.pause(now.saturating_add(asked_ms.max(*pause_ms)));
         self.report.retries = self.report.retries.saturating_add(1);
@@ -80,12 +78,6 @@ impl Exchange {
         self.report.upstream_request_id = None;
         self.output.hold(Vec::new());
         true
-    }
-
-    /// Returns the upstream call that repeats a round, after the pause.
-    pub(super) fn repeat_round(&mut self, now: Millis) -> Option<Call> {
-        let limit = self.later.as_ref().and_then(|later| later.limit);
-        self.next_round(limit, now)
     }
 }
 

@@ -95,7 +95,7 @@ impl Exchange {
                 if let Some(later) = &mut self.later {
                     later.limit = next.limit;
                 }
-                self.next_round(next.limit, now)
+                self.next_round(now)
             }
             Ok(Some(Change::Stop(reason))) => {
                 self.stop(reason, now);
@@ -113,8 +113,9 @@ impl Exchange {
         }
     }
 
-    /// Returns the upstream call of the next round.
-    pub(super) fn next_round(&mut self, limit: Option<Limit>, now: Millis) -> Option<Call> {
+    /// Returns the upstream call of the next round, or of its repeat.
+    pub(super) fn next_round(&mut self, now: Millis) -> Option<Call> {
+        let limit = self.later.as_ref().and_then(|later| later.limit);
         let body = std::mem::take(&mut self.client.body);
         let mut warnings = self.steps.warnings(self.config.settings.strict);
         let text = words::utf8(&body).unwrap_or_default();

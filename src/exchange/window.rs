@@ -146,10 +146,9 @@ impl Window {
     /// Removes the first question, if its answer has arrived. Returns the answer, and the time
     /// until which the question had to be answered.
     pub(super) fn take_answer(&mut self) -> Option<(Came, Option<Millis>)> {
-        let until = self.asked.front()?.until;
-        if !matches!(self.asked.front()?.state, AskedState::Answered(_)) {
+        let &Asked { until, state: AskedState::Answered(_) } = self.asked.front()? else {
             return None;
-        }
+        };
         self.take_first()?.map(|came| (came, until))
     }
 
