@@ -2,7 +2,6 @@
 
 use creole::config::{Address, Config, Upstream};
 use creole::headers::Headers as _;
-use creole::text::words;
 use creole::{Call, Exchange, Head, Header};
 
 /// Name of the request header by which Envoy's route table chooses the upstream. Its value is the
@@ -117,16 +116,6 @@ pub fn for_call(call: &Call, (scheme, authority): (&str, &str), path: &str) -> V
     ];
     let pseudo = pseudo.map(|(name, value)| (name.to_owned(), value.to_owned()));
     pseudo.into_iter().chain(call.headers.iter().cloned()).collect()
-}
-
-/// Splits the URL of a call into scheme, authority and path, which includes the query.
-#[must_use]
-pub fn parts_of(url: &str) -> Option<(&str, &str, String)> {
-    let (scheme, rest) = words::split_once(url, "://")?;
-    let end = rest.find(['/', '?']).unwrap_or(rest.len());
-    let (authority, path) = rest.split_at_checked(end)?;
-    let slash = if path.starts_with('/') { "" } else { "/" };
-    Some((scheme, authority, [slash, path].concat()))
 }
 
 /// Returns the response head for the client.

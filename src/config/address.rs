@@ -36,6 +36,14 @@ pub fn url_parts(url: &str) -> (&str, &str) {
     parts.unwrap_or((url, ""))
 }
 
+/// Returns the path of a request, with its query, from the part of a URL behind its host.
+#[must_use]
+pub fn request_path(rest: &str) -> String {
+    let path = rest.split('#').next().unwrap_or_default();
+    let slash = if path.starts_with('/') { "" } else { "/" };
+    [slash, path].concat()
+}
+
 /// Parts of an upstream's URL in the configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Address<'a> {

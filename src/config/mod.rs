@@ -29,7 +29,7 @@ mod web_fetch;
 use crate::profile::Profile;
 use crate::setting::{Bounds, keys, word_enum};
 use crate::text::names::Names;
-pub use address::{Address, url_parts};
+pub use address::{Address, request_path, url_parts};
 pub use clients::ClientKeys;
 pub use clusters::ClusterCalls;
 pub use credentials::{CREDENTIAL_BYTES_MAX, Key, ServiceKey, UpstreamHeader, is_variable};

@@ -6,7 +6,7 @@
 //! then is one last write. Envoy gives the answer to a call whole, and never in the callback that
 //! made the call.
 
-use creole::config::Address;
+use creole::config::{Address, request_path, url_parts};
 use creole::{Call, CallId, End, Failure, Head, Header, Millis, To, Unreachable};
 
 use super::{CLOSE_DELAY_MS, Delivered, LINGER_MS, Stream, StreamState, When, drain};
@@ -128,9 +128,7 @@ impl Stream {
                 // pass.
                 let is_clients = self.exchange.is_for_client(call.id);
                 let (scheme, authority) = match Address::parse(&upstream.url) {
-                    Ok(Address { tls, authority }) => {
-                        (if tls { "https" } else { "http" }, authority)
-                    }
+                    Ok(address) => of_address(address),
                     Err(_) if is_clients => ("http", self.calls.authority.as_str()),
                     // The client must not choose a host behind a cluster that its route does not
                     // lead to.
@@ -404,8 +402,14 @@ fn failure_of_envoy(status: u16, body: &[u8]) -> Option<Failure> {
     }
 }
 
+/// Returns the scheme and the authority of an address.
+fn of_address(Address { tls, authority }: Address<'_>) -> (&'static str, &str) {
+    (if tls { "https" } else { "http" }, authority)
+}
+
 /// Returns the head of a call at this URL.
 fn head_for(call: &Call, url: &str) -> Result<Vec<Header>, Failure> {
-    let (scheme, authority, path) = heads::parts_of(url).ok_or(Failure::NoRoute)?;
-    Ok(heads::for_call(call, (scheme, authority), &path))
+    let (server, rest) = url_parts(url);
+    let address = Address::parse(server).map_err(|_| Failure::NoRoute)?;
+    Ok(heads::for_call(call, of_address(address), &request_path(rest)))
 }

@@ -1,6 +1,6 @@
 //! Calls of an exchange, several of which may be open at the same time.
 
-use creole::config::url_parts;
+use creole::config::{request_path, url_parts};
 use creole::{Call, CallId, Failure, To, Unreachable};
 use wasip2::http::types::{
     FutureIncomingResponse, IncomingBody, IncomingResponse, Method, OutgoingBody,
@@ -125,9 +125,7 @@ fn begin(live: &Live, call: Call) -> Result<CallProgress, Failure> {
         To::Web(_) => return Err(Failure::Unreachable(Unreachable::NotAllowed)),
         To::Document { .. } => return Err(Failure::NoRoute),
     };
-    // A request has no fragment, and its path begins with a slash.
-    let path = path.split('#').next().unwrap_or_default();
-    let path = if path.starts_with('/') { path.to_owned() } else { ["/", path].concat() };
+    let path = request_path(path);
     let mut list = call.headers;
     let method = if call.body.is_empty() {
         Method::Get
