@@ -258,13 +258,13 @@ impl WebSearchService {
         if self.url.is_empty() { self.kind.vendor_url() } else { &self.url }
     }
 
-    /// Returns the address of the search service for people: its base URL, or the MCP server whose
-    /// tool searches (`mcp:NAME`).
+    /// Returns the address of the search service for people: its base URL without the query, which
+    /// may have a key, or the MCP server whose tool searches (`mcp:NAME`).
     #[must_use]
     pub fn shown(&self) -> String {
         match &self.mcp {
             Some(own) if self.kind == SearchKind::Mcp => format!("mcp:{}", own.server),
-            _ => self.base_url().to_owned(),
+            _ => words::before(self.base_url(), b"?#").to_owned(),
         }
     }
 

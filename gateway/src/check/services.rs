@@ -91,7 +91,6 @@ impl Services<'_> {
         };
         let received = self.ask(ask::search(QUERY), first).await?;
         let url = service.shown();
-        let url = without_query(&url);
         let error = ModelReply::of(&received).error;
         let (level, text) = match (error, results(&received.body)) {
             (Some(error), _) => (Level::Fails, format!("{url}: {error}")),
@@ -137,11 +136,6 @@ impl Services<'_> {
         };
         Ok(CheckRow::new(STEP, level, text).timed(&received))
     }
-}
-
-/// Returns a URL without its query, which may have a key.
-fn without_query(url: &str) -> &str {
-    url.split(['?', '#']).next().unwrap_or_default()
 }
 
 /// Returns the number of results of the search in an answer.

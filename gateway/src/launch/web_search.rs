@@ -12,10 +12,7 @@ pub(super) fn note(config: Option<&Config>) -> String {
     };
     let tools = &config.settings.server_tools;
     if tools.searches() {
-        // The query of the address may have a key.
-        let url = tools.web_search.shown();
-        let shown = url.split(['?', '#']).next().unwrap_or_default();
-        return format!("WebSearch works: it asks {shown}");
+        return format!("WebSearch works: it asks {}", tools.web_search.shown());
     }
     let upstream = config.first_upstream();
     if upstream.is_some_and(|upstream| upstream.profile.web_search != WebSearch::Drop) {
