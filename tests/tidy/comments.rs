@@ -18,7 +18,7 @@ const COUNTS: [(&str, usize); 10] = [
     ("cloudflare", 0),
     ("wit", 0),
     ("json", 0),
-    ("xtask", 16),
+    ("xtask", 15),
     ("harness", 5),
     ("tests", 0),
 ];

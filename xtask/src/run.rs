@@ -21,7 +21,7 @@ pub(crate) use beside::Service;
 /// Options of `cargo xtask run`.
 #[derive(Args)]
 pub(crate) struct RunOptions {
-    /// Where the translator runs; without it on envoy, and with `--with` on the gateway.
+    /// Host of the translator: by default envoy, or the gateway with `--with`.
     #[arg(long = "on", alias = "host", value_name = "HOST", value_enum)]
     host: Option<Host>,
     /// Services of server tools to install and start beside the host, so that web searches and

@@ -115,7 +115,7 @@ fn kind_of(media_type: &str, body: &[u8]) -> Option<PageKind> {
             let is_text = media_type.starts_with("text/")
                 || media_type.ends_with("+json")
                 || media_type.ends_with("+xml");
-            is_text.then(|| sniffed(body).map(|_| PageKind::Text)).flatten()
+            (is_text && sniffed(body).is_some()).then_some(PageKind::Text)
         }
     }
 }
