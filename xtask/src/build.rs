@@ -1,7 +1,7 @@
 //! Build of the artefacts in `dist/`: filter, components and Worker.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use clap::ValueEnum;
@@ -9,8 +9,25 @@ use clap::ValueEnum;
 use crate::workspace::{self, step};
 use crate::{component, setup, worker};
 
-/// Name of the cargo profile for artefacts.
-const PROFILE: &str = "wasm";
+/// Manner of building an artefact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Manner {
+    /// Compiled for speed, into `dist/`: what is released, and what is measured.
+    Shipped,
+    /// Compiled in a fraction of the time, into `target/quick/`: what tests run that measure
+    /// nothing. See docs/dev/decisions/0033-quick-artefacts-for-tests.md.
+    Quick,
+}
+
+impl Manner {
+    /// Returns the folder of the finished artefacts.
+    pub(crate) fn folder(self) -> PathBuf {
+        workspace::root().join(match self {
+            Self::Shipped => "dist",
+            Self::Quick => "target/quick",
+        })
+    }
+}
 
 /// File that `cargo xtask build` writes to `dist/`.
 pub(crate) struct Artefact {
@@ -92,26 +109,27 @@ pub(crate) fn all() -> Result<()> {
 pub(crate) fn parts(chosen: &[BuildPart]) -> Result<()> {
     for part in chosen {
         match part {
-            BuildPart::Filter => one(&FILTER),
+            BuildPart::Filter => one(&FILTER, Manner::Shipped),
             BuildPart::Worker => worker::shipped(),
-            BuildPart::Component => one(&COMPONENT),
-            BuildPart::WasiHttp => one(&WASI_HTTP),
+            BuildPart::Component => one(&COMPONENT, Manner::Shipped),
+            BuildPart::WasiHttp => one(&WASI_HTTP, Manner::Shipped),
         }?;
     }
     Ok(())
 }
 
 /// Builds an artefact with cargo. Returns the path of the module, which still needs finishing.
-fn unfinished(artefact: &Artefact) -> Result<PathBuf> {
+fn unfinished(artefact: &Artefact, manner: Manner) -> Result<PathBuf> {
     setup::target(artefact.target)?;
-    let remapped = workspace::remapped(&workspace::root(), artefact.target)?;
-    let remapped = remapped.each_ref().map(String::as_str);
-    workspace::module(artefact.package, PROFILE, artefact.target, &remapped)
+    match manner {
+        Manner::Shipped => workspace::module(artefact.package, "wasm", artefact.target),
+        Manner::Quick => workspace::quick_module(artefact.package, artefact.target, &[]),
+    }
 }
 
 /// Returns the path of a finished artefact: from its environment variable if set, else newly built.
 pub(crate) fn ready(artefact: &Artefact) -> Result<PathBuf> {
-    workspace::ready(artefact.variable, || one(artefact))
+    workspace::ready(artefact.variable, || one(artefact, Manner::Shipped))
 }
 
 /// Returns the path of the filter with test hooks, by which a request can make the VM trap. It is
@@ -119,26 +137,36 @@ pub(crate) fn ready(artefact: &Artefact) -> Result<PathBuf> {
 pub(crate) fn filter_with_hooks() -> Result<PathBuf> {
     workspace::ready("CREOLE_WASM_HOOKS", || {
         setup::target(FILTER.target)?;
-        workspace::module_with_hooks(FILTER.package, FILTER.target)
+        let built = workspace::quick_module(FILTER.package, FILTER.target, workspace::HOOKS)?;
+        let path = Manner::Quick.folder().join("creole-with-hooks.wasm");
+        copied(&built, path)
     })
 }
 
 /// Returns the path of a built artefact in `dist/`.
 pub(crate) fn path(artefact: &Artefact) -> PathBuf {
-    workspace::root().join("dist").join(artefact.name)
+    Manner::Shipped.folder().join(artefact.name)
 }
 
 /// Builds one artefact and returns its path.
-pub(crate) fn one(artefact: &Artefact) -> Result<PathBuf> {
-    step(&format!("building dist/{}", artefact.name), || {
-        let built = unfinished(artefact)?;
-        let path = path(artefact);
-        fs::create_dir_all(workspace::root().join("dist"))?;
+pub(crate) fn one(artefact: &Artefact, manner: Manner) -> Result<PathBuf> {
+    let path = manner.folder().join(artefact.name);
+    step(&format!("building {}", path.display()), || {
+        let built = unfinished(artefact, manner)?;
         if artefact.encoded {
+            fs::create_dir_all(manner.folder())?;
             component::encode(&fs::read(&built)?, &path)?;
+            Ok(path.clone())
         } else {
-            fs::copy(&built, &path).with_context(|| format!("copying {}", built.display()))?;
+            copied(&built, path.clone())
         }
-        Ok(path)
     })
+}
+
+/// Copies a file that cargo made, because its next build can replace the file. Returns the path of
+/// the copy.
+pub(crate) fn copied(built: &Path, path: PathBuf) -> Result<PathBuf> {
+    fs::create_dir_all(path.parent().unwrap_or(&path))?;
+    fs::copy(built, &path).with_context(|| format!("copying {}", built.display()))?;
+    Ok(path)
 }

@@ -37,6 +37,7 @@ use walkdir::{DirEntry, WalkDir};
 use self::archive::File;
 use self::package::{Binary, Facts};
 use crate::build;
+use crate::build::Manner;
 use crate::setup;
 use crate::worker;
 use crate::workspace::{self, step};
@@ -92,7 +93,10 @@ impl DistPart {
                 let template = workspace::root().join("envoy/envoy.yaml");
                 fs::write(dist.join("envoy.yaml"), fs::read(template)?)?;
                 let settings = workspace::root().join("cloudflare/wrangler.toml");
-                let packed = worker_archive(&worker::folder(), &fs::read_to_string(settings)?)?;
+                let packed = worker_archive(
+                    &worker::folder(Manner::Shipped),
+                    &fs::read_to_string(settings)?,
+                )?;
                 fs::write(dist.join(format!("{WORKER_NAME}.tar.gz")), packed)?;
                 step("writing dist/oci", || image::of_module(&filter, &dist.join("oci")))
             }

@@ -24,6 +24,7 @@ use self::beside::Beside;
 use self::built::Built;
 use self::output::Output;
 use self::stages::{ON_DEMAND, SECOND_TIER, Stage, Work, stages, stages_beside};
+use crate::build::Manner;
 use crate::{clients, size, workspace};
 
 /// Environment variable with the seed for tests with random cases, so that a commit always gives
@@ -94,7 +95,7 @@ pub(crate) fn test(options: &TestOptions) -> Result<bool> {
         let Some(stage) = beside.iter().find(|stage| stage.name == name) else {
             bail!("no stage {name} runs beside others");
         };
-        let outcome = run(stage, &mut Built::default());
+        let outcome = run(stage, &mut Built::default(), Manner::Quick);
         beside::report(&outcome);
         return Ok(outcome.good);
     }
@@ -108,6 +109,8 @@ pub(crate) fn test(options: &TestOptions) -> Result<bool> {
             options.only.iter().any(|word| stage.name.contains(word.as_str()))
         }
     };
+    let measures = stages.iter().filter(wanted).any(Stage::measures);
+    let manner = if options.all || measures { Manner::Shipped } else { Manner::Quick };
     let start = Instant::now();
     let names: Vec<&'static str> = beside.iter().filter(wanted).map(|stage| stage.name).collect();
     let last = if names.is_empty() {
@@ -123,7 +126,7 @@ pub(crate) fn test(options: &TestOptions) -> Result<bool> {
         if wanted(&stage) || builds && last.is_some_and(|last| at < last) {
             println!("\n== {}", stage.name);
             let before = processor_time();
-            let mut outcome = run(stage, &mut built);
+            let mut outcome = run(stage, &mut built, manner);
             outcome.processor = processor_time() - before;
             if builds && outcome.good {
                 others = Beside::start(&names, &built.variables)?;
@@ -140,7 +143,7 @@ pub(crate) fn test(options: &TestOptions) -> Result<bool> {
     }
     outcomes.extend(others.all());
     if !built.variables.is_empty() {
-        run_again(&mut outcomes, &stages, &mut built)?;
+        run_again(&mut outcomes, &stages, &mut built, manner)?;
     }
     failures(&outcomes);
     summary(&outcomes, start.elapsed().as_secs_f64());
@@ -188,7 +191,12 @@ fn with_last_run(page: &str, last: &str) -> Option<String> {
 /// Runs failed stages again whose tests depend on time, since these can fail on a busy machine. The
 /// first failure is shown; the second run happens while nothing else runs, so that real faults fail
 /// again.
-fn run_again(outcomes: &mut [StageOutcome], stages: &[Stage], built: &mut Built) -> Result<()> {
+fn run_again(
+    outcomes: &mut [StageOutcome],
+    stages: &[Stage],
+    built: &mut Built,
+    manner: Manner,
+) -> Result<()> {
     let beside = stages_beside();
     for outcome in outcomes.iter_mut().filter(|outcome| !outcome.good) {
         let name = outcome.name;
@@ -196,7 +204,7 @@ fn run_again(outcomes: &mut [StageOutcome], stages: &[Stage], built: &mut Built)
         let next = match (stages.iter().find(is_it), beside.iter().find(is_it)) {
             (Some(stage), _) if stage.has_clocks() => {
                 println!("\n== {name}, again");
-                Some(run(stage, built))
+                Some(run(stage, built, manner))
             }
             (_, Some(stage)) if stage.has_clocks() => {
                 Beside::start(&[name], &built.variables)?.all().pop()
@@ -240,7 +248,7 @@ fn summary(outcomes: &[StageOutcome], seconds: f64) {
     println!("{passed} passed, {failed} failed");
 }
 
-fn run(stage: &Stage, built: &mut Built) -> StageOutcome {
+fn run(stage: &Stage, built: &mut Built, manner: Manner) -> StageOutcome {
     let start = Instant::now();
     let mut outcome = StageOutcome::of(stage.name);
     let mut done = match stage.work {
@@ -248,9 +256,12 @@ fn run(stage: &Stage, built: &mut Built) -> StageOutcome {
             let mut command = workspace::cargo(arguments.split(' '));
             count(command.envs(built.variables.iter().cloned()), &mut outcome)
         }
-        Work::Build => built::build().map(|all| *built = all),
+        Work::Build => built::build(manner).map(|all| *built = all),
         Work::Tests(package) => tests(built, package, &[], &mut outcome),
         Work::Servers(package) => tests(built, package, &["--show-output"], &mut outcome),
+        Work::Measures(package, name) => built.test(package, name).and_then(|mut command| {
+            count(command.envs(built.variables.iter().cloned()), &mut outcome)
+        }),
         Work::Sizes => sizes(&mut outcome),
         Work::Clients(host, protocol, names) => {
             let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
@@ -274,6 +285,14 @@ fn run(stage: &Stage, built: &mut Built) -> StageOutcome {
     outcome
 }
 
+/// Returns true if a test file measures artefacts, and so has a stage of its own.
+fn measures(package: &str, name: &str) -> bool {
+    let mut stages = stages().into_iter();
+    stages.any(
+        |stage| matches!(stage.work, Work::Measures(of, file) if (of, file) == (package, name)),
+    )
+}
+
 /// Runs all tests of a package, even after a failure.
 fn tests(
     built: &Built,
@@ -282,7 +301,8 @@ fn tests(
     outcome: &mut StageOutcome,
 ) -> Result<()> {
     let mut failed = Vec::new();
-    let commands = built.tests(package);
+    let mut commands = built.tests(package);
+    commands.retain(|(name, _)| !measures(package, name));
     if commands.is_empty() {
         bail!("no tests of {package} were built");
     }

@@ -7,6 +7,7 @@ use std::process::Command;
 use anyhow::Result;
 use walkdir::WalkDir;
 
+use crate::build::{self, Manner};
 use crate::setup;
 use crate::workspace::{self, step};
 
@@ -15,14 +16,16 @@ pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
 
 const PACKAGE: &str = "creole-cloudflare";
 
-/// Returns the folder of the modules to deploy, which exists after a build.
-pub(crate) fn folder() -> PathBuf {
-    workspace::root().join("dist/worker")
+/// Returns the folder of the Worker's modules, which exists after a build. In `dist` they are those
+/// to deploy.
+pub(crate) fn folder(manner: Manner) -> PathBuf {
+    manner.folder().join("worker")
 }
 
 /// Builds the modules to deploy, and returns their folder.
 pub(crate) fn shipped() -> Result<PathBuf> {
-    package(&module()?, &packager()?, folder())
+    let manner = Manner::Shipped;
+    package(&module(manner)?, &packager()?, folder(manner))
 }
 
 fn packager() -> Result<PathBuf> {
@@ -45,21 +48,25 @@ pub(crate) fn ready_with_hooks() -> Result<PathBuf> {
 
 /// Packages the Worker with test hooks. This version is never in `dist`.
 pub(crate) fn package_with_hooks(module: &Path, packager: &Path) -> Result<PathBuf> {
-    package(module, packager, workspace::root().join("target/worker-hooks"))
+    package(module, packager, Manner::Quick.folder().join("worker-with-hooks"))
 }
 
 /// Builds the Worker's WebAssembly module with test hooks.
 pub(crate) fn module_with_hooks() -> Result<PathBuf> {
     setup::target(TARGET)?;
-    step("building the Worker for tests", || workspace::module_with_hooks(PACKAGE, TARGET))
+    step("building the Worker with hooks", || {
+        let built = workspace::quick_module(PACKAGE, TARGET, workspace::HOOKS)?;
+        build::copied(&built, Manner::Quick.folder().join("worker-with-hooks.wasm"))
+    })
 }
 
 /// Builds the Worker's WebAssembly module.
-pub(crate) fn module() -> Result<PathBuf> {
+pub(crate) fn module(manner: Manner) -> Result<PathBuf> {
     setup::target(TARGET)?;
-    let remapped = workspace::remapped(&workspace::root(), TARGET)?;
-    let remapped = remapped.each_ref().map(String::as_str);
-    step("building the Worker", || workspace::module(PACKAGE, "worker", TARGET, &remapped))
+    step("building the Worker", || match manner {
+        Manner::Shipped => workspace::module(PACKAGE, "worker", TARGET),
+        Manner::Quick => workspace::quick_module(PACKAGE, TARGET, &[]),
+    })
 }
 
 /// Makes a folder of deployable modules from a WebAssembly module.

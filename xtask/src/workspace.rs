@@ -87,23 +87,28 @@ pub(crate) fn build(package: &str, arguments: &[&str], ending: &str) -> Result<P
     compile("build", package, arguments, ending)
 }
 
-/// Builds a WebAssembly module with hooks for tests, which is never in `dist`. The build uses a
-/// target folder of its own, because in the usual folder the two builds would replace each other.
-pub(crate) fn module_with_hooks(package: &str, target: &str) -> Result<PathBuf> {
-    let folder = root().join("target/with-hooks").display().to_string();
-    module(package, "hooks", target, &["--features", "test-hooks", "--target-dir", &folder])
+/// Arguments of cargo for a module with hooks for tests, which is never in `dist`.
+pub(crate) const HOOKS: &[&str] = &["--features", "test-hooks"];
+
+/// Builds a library as a WebAssembly module, quickly. All such builds share a target folder, so
+/// that the core is compiled once for each target.
+pub(crate) fn quick_module(package: &str, target: &str, arguments: &[&str]) -> Result<PathBuf> {
+    let folder = root().join("target/quick/cargo").display().to_string();
+    let usual = [&only_module("quick", target)[..], &["--target-dir", &folder]].concat();
+    compile("rustc", package, &[&usual, arguments].concat(), "wasm")
 }
 
-/// Builds a library as a WebAssembly module only. Cargo optimizes across crates only if the library
-/// is not also built as a Rust library.
-pub(crate) fn module(
-    package: &str,
-    profile: &str,
-    target: &str,
-    arguments: &[&str],
-) -> Result<PathBuf> {
-    let usual = ["--lib", "--crate-type", "cdylib", "--profile", profile, "--target", target];
-    compile("rustc", package, &[&usual, arguments].concat(), "wasm")
+/// Builds a library as a WebAssembly module, without paths of this machine inside.
+pub(crate) fn module(package: &str, profile: &str, target: &str) -> Result<PathBuf> {
+    let remapped = remapped(&root(), target)?;
+    let remapped = remapped.each_ref().map(String::as_str);
+    compile("rustc", package, &[&only_module(profile, target)[..], &remapped].concat(), "wasm")
+}
+
+/// Returns arguments for a module alone. Cargo optimizes across crates only if the library is not
+/// also built as a Rust library.
+fn only_module<'a>(profile: &'a str, target: &'a str) -> [&'a str; 7] {
+    ["--lib", "--crate-type", "cdylib", "--profile", profile, "--target", target]
 }
 
 fn compile(command: &str, package: &str, arguments: &[&str], ending: &str) -> Result<PathBuf> {

@@ -23,7 +23,7 @@ static COMPILED: OnceLock<(Engine, Component)> = OnceLock::new();
 fn load() -> (Engine, Component) {
     let path = std::env::var_os("CREOLE_COMPONENT_COUNTING").map(PathBuf::from);
     let path = path.unwrap_or_default();
-    assert!(path.is_file(), "CREOLE_COMPONENT_COUNTING names no file: cargo xtask test embedding");
+    assert!(path.is_file(), "CREOLE_COMPONENT_COUNTING names no file: cargo xtask test cost");
     let mut settings = Config::new();
     settings.consume_fuel(true);
     let engine = Engine::new(&settings).unwrap();

@@ -117,7 +117,7 @@ fn no_path_needs_more_instructions_than_its_budget() {
         println!("{name:<20} {fuel:>12}");
     }
     if std::env::var_os("CREOLE_WRITE").is_some() {
-        let mut text = "# WebAssembly instructions (fuel of Wasmtime) of the component. Written by\n# CREOLE_WRITE=1 cargo xtask test embedding\n".to_owned();
+        let mut text = "# WebAssembly instructions (fuel of Wasmtime) of the component. Written by\n# CREOLE_WRITE=1 cargo xtask test cost\n".to_owned();
         for (name, fuel) in &used {
             writeln!(text, "{name} {fuel}").unwrap();
         }
@@ -126,7 +126,7 @@ fn no_path_needs_more_instructions_than_its_budget() {
     let found = violations(&used, &budgets(&std::fs::read_to_string(file).unwrap()));
     assert!(
         found.is_empty(),
-        "{}\nIf that is meant: CREOLE_WRITE=1 cargo xtask test embedding",
+        "{}\nIf that is meant: CREOLE_WRITE=1 cargo xtask test cost",
         found.join("\n")
     );
 }

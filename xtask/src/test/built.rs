@@ -12,7 +12,8 @@ use std::thread;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::{build, compiled, setup, worker, workspace};
+use crate::build::{self, Manner};
+use crate::{compiled, setup, worker, workspace};
 
 /// Environment variables for the tests, each with its value, which is usually a path.
 pub(super) type Variables = Vec<(&'static str, OsString)>;
@@ -51,18 +52,18 @@ struct Artefacts {
     worker_with_hooks: PathBuf,
 }
 
-/// Builds and installs everything that the test stages need.
-pub(super) fn build() -> Result<Built> {
+/// Builds and installs everything that the test stages need, the artefacts in this manner.
+pub(super) fn build(manner: Manner) -> Result<Built> {
     // Targets are installed first, because the parallel builds must not add them at the same time.
     setup::targets(&build::targets())?;
     let (built, artefacts) = thread::scope(|scope| {
-        let artefacts = scope.spawn(artefacts);
+        let artefacts = scope.spawn(move || artefacts(manner));
         let built = tests();
         (built, artefacts.join())
     });
     let mut built = built?;
     let Ok(artefacts) = artefacts else { bail!("building the artefacts ended in a panic") };
-    built.variables = variables(&built, &artefacts?)?;
+    built.variables = variables(&built, &artefacts?, manner)?;
     Ok(built)
 }
 
@@ -85,7 +86,7 @@ fn tests() -> Result<Built> {
     Ok(built)
 }
 
-fn artefacts() -> Result<Artefacts> {
+fn artefacts(manner: Manner) -> Result<Artefacts> {
     // Stages that run in parallel must find everything installed.
     setup::python_with_yaml()?;
     setup::python_with_prometheus()?;
@@ -95,11 +96,11 @@ fn artefacts() -> Result<Artefacts> {
         wasmtime: setup::wasmtime()?,
         python: setup::python_with_wasmtime()?,
         filter_with_hooks: build::filter_with_hooks()?,
-        filter: build::one(&build::FILTER)?,
-        component: build::one(&build::COMPONENT)?,
-        wasi_http: build::one(&build::WASI_HTTP)?,
+        filter: build::one(&build::FILTER, manner)?,
+        component: build::one(&build::COMPONENT, manner)?,
+        wasi_http: build::one(&build::WASI_HTTP, manner)?,
         worker_with_hooks: worker::module_with_hooks()?,
-        worker: worker::module()?,
+        worker: worker::module(manner)?,
     })
 }
 
@@ -113,11 +114,11 @@ fn artefacts() -> Result<Artefacts> {
 /// binary), `CREOLE_WORKER_DIR` (the Worker's modules) and `CREOLE_WORKER_HOOKS_DIR` (the same,
 /// able to panic on demand). Another variable gives cargo the runner for tests that are compiled to
 /// WebAssembly.
-fn variables(built: &Built, artefacts: &Artefacts) -> Result<Variables> {
+fn variables(built: &Built, artefacts: &Artefacts, manner: Manner) -> Result<Variables> {
     let Artefacts { filter, component, .. } = artefacts;
     let packager = built.program("xtask-worker")?;
     let hooks = worker::package_with_hooks(&artefacts.worker_with_hooks, &packager)?;
-    let worker = worker::package(&artefacts.worker, &packager, worker::folder())?;
+    let worker = worker::package(&artefacts.worker, &packager, worker::folder(manner))?;
     let mut runner = artefacts.wasmtime.clone().into_os_string();
     runner.push(format!(" run --dir=/ --env {}={}", super::SEED.0, super::SEED.1));
     let path = |path: &Path| path.as_os_str().to_owned();
@@ -151,10 +152,11 @@ impl Built {
         tests.map(|test| (test.name.as_str(), test.command())).collect()
     }
 
-    /// Returns a command that runs one test file of the core.
-    pub(super) fn test(&self, name: &str) -> Result<Command> {
-        let test = self.tests.iter().find(|test| test.package == "creole" && test.name == name);
-        test.map(Test::command).with_context(|| format!("no tests {name} were built"))
+    /// Returns a command that runs one test file of a package.
+    pub(super) fn test(&self, package: &str, name: &str) -> Result<Command> {
+        let mut tests = self.tests(package).into_iter();
+        let test = tests.find(|(test, _)| *test == name);
+        Ok(test.with_context(|| format!("no tests {name} were built"))?.1)
     }
 
     /// Returns the path of a package's own program.

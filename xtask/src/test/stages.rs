@@ -30,6 +30,8 @@ pub(super) const ON_DEMAND: &[&str] = &[
 /// Names of stages that take long, or repeat tests of the first tier on another host. They run with
 /// `--all`, or when selected by name.
 pub(super) const SECOND_TIER: &[&str] = &[
+    "sizes",
+    "embedding, cost",
     "clients, gateway",
     "clients, worker",
     "guards, envoy",
@@ -62,6 +64,9 @@ pub(super) enum Work {
     Build,
     /// Work: run the tests of a package.
     Tests(&'static str),
+    /// Work: run one test file of a package, which measures an artefact. The package's other stage
+    /// leaves it out.
+    Measures(&'static str, &'static str),
     /// Work: run tests of a package that start servers and depend on time, and print their whole
     /// output.
     Servers(&'static str),
@@ -81,8 +86,13 @@ impl Stage {
         match self.work {
             Work::Servers(_) | Work::Clients(..) | Work::Own(_) => true,
             Work::Tests(package) => package == "creole-cost",
-            Work::Cargo(_) | Work::Build | Work::Sizes => false,
+            Work::Cargo(_) | Work::Build | Work::Sizes | Work::Measures(..) => false,
         }
+    }
+
+    /// Returns true if the stage measures an artefact, which must be built as it is shipped.
+    pub(super) fn measures(&self) -> bool {
+        matches!(self.work, Work::Sizes | Work::Measures(..))
     }
 
     /// Returns true if the stage must count tests. A stage without a counted test has checked
@@ -114,11 +124,13 @@ pub(super) fn stages() -> Vec<Stage> {
         ("load generator", Work::Tests("creole-load")),
         (
             "chat templates",
-            Work::Own(|built, each| templates::test(built.test("templates")?, each)),
+            Work::Own(|built, each| templates::test(built.test("creole", "templates")?, each)),
         ),
         (
             "accumulators",
-            Work::Own(|built, each| clients::accumulators::test(built.test("fixtures")?, each)),
+            Work::Own(|built, each| {
+                clients::accumulators::test(built.test("creole", "fixtures")?, each)
+            }),
         ),
         ("rig of hosts", Work::Tests("creole-rig")),
         ("filter", Work::Tests("creole-envoy")),
@@ -128,6 +140,7 @@ pub(super) fn stages() -> Vec<Stage> {
         ("sizes", Work::Sizes),
         ("hosts", Work::Servers("creole-hosts")),
         ("embedding", Work::Tests("creole-wit")),
+        ("embedding, cost", Work::Measures("creole-wit", "cost")),
         ("wasi:http", Work::Servers("creole-wasi-http")),
         ("Worker in workerd", Work::Servers("creole-worker-tests")),
     ];

@@ -13,10 +13,12 @@ fn the_counts_of_a_test_run_are_read() {
 #[test]
 fn a_stage_that_counts_no_test_has_failed() {
     let silent = Work::Own(|_, each| each(&mut Command::new("true")));
-    let outcome = run(&Stage { name: "silent", work: silent }, &mut Built::default());
+    let outcome =
+        run(&Stage { name: "silent", work: silent }, &mut Built::default(), Manner::Quick);
     assert_eq!((outcome.good, outcome.passed, outcome.failed), (false, 0, 1));
     let counts = Work::Own(|_, each| each(Command::new("echo").arg("1 passed, 0 failed")));
-    let outcome = run(&Stage { name: "counts", work: counts }, &mut Built::default());
+    let outcome =
+        run(&Stage { name: "counts", work: counts }, &mut Built::default(), Manner::Quick);
     assert_eq!((outcome.good, outcome.passed, outcome.failed), (true, 1, 0));
 }
 
