@@ -31,7 +31,7 @@ pub(super) const ON_DEMAND: &[&str] = &[
 /// `--all`, or when selected by name.
 pub(super) const SECOND_TIER: &[&str] = &[
     "sizes",
-    "embedding, cost",
+    "cost as shipped",
     "clients, gateway",
     "clients, worker",
     "guards, envoy",
@@ -140,7 +140,7 @@ pub(super) fn stages() -> Vec<Stage> {
         ("sizes", Work::Sizes),
         ("hosts", Work::Servers("creole-hosts")),
         ("embedding", Work::Tests("creole-wit")),
-        ("embedding, cost", Work::Measures("creole-wit", "cost")),
+        ("cost as shipped", Work::Measures("creole-wit", "cost")),
         ("wasi:http", Work::Servers("creole-wasi-http")),
         ("Worker in workerd", Work::Servers("creole-worker-tests")),
     ];
