@@ -63,35 +63,19 @@ pub struct FetchedPage {
     pub url: String,
     /// Title of the page, in one line.
     pub title: Option<String>,
-    /// Content of the page.
-    pub content: PageContent,
+    /// Text of the page.
+    pub text: String,
     /// Time at which the page was fetched, as in RFC 3339.
     pub retrieved_at: Option<String>,
     /// True if the client wants citations of the page.
     pub is_to_be_cited: bool,
 }
 
-/// Content of a fetched page.
-#[derive(Clone, PartialEq, Eq)]
-pub enum PageContent {
-    /// Text of a page.
-    Text(String),
-    /// PDF in base64.
-    Pdf(String),
-}
-
-impl Default for PageContent {
-    fn default() -> Self {
-        Self::Text(String::new())
-    }
-}
-
 impl FetchedPage {
     /// Returns the memory size of the page's texts in bytes.
     pub(crate) fn held_bytes(&self) -> usize {
-        let (PageContent::Text(content) | PageContent::Pdf(content)) = &self.content;
         let rare = [self.title.as_ref(), self.retrieved_at.as_ref()];
-        let texts = [&self.url, content].into_iter().chain(rare.into_iter().flatten());
+        let texts = [&self.url, &self.text].into_iter().chain(rare.into_iter().flatten());
         texts.map(String::len).fold(0, usize::saturating_add)
     }
 }

@@ -8,7 +8,7 @@
 use crate::carry::sealed;
 use crate::json::Writer;
 use crate::model::event::{ServerOutput, ServerResult};
-use crate::model::fetch::{FetchedPage, PageContent};
+use crate::model::fetch::FetchedPage;
 use crate::model::search::{Citation, FoundPage};
 
 /// Writes the block with the result of a server tool's call.
@@ -90,11 +90,8 @@ fn write_page(page: &FetchedPage, json: &mut Writer<'_>) {
         None => json.null(),
     };
     json.key("content").begin_object().kind("document").key("source").begin_object();
-    let (kind, media_type, data) = match &page.content {
-        PageContent::Text(text) => ("text", "text/plain", text),
-        PageContent::Pdf(data) => ("base64", "application/pdf", data),
-    };
-    json.kind(kind).key("media_type").text(media_type).key("data").text(data).end_object();
+    json.kind("text").key("media_type").text("text/plain").key("data").text(&page.text);
+    json.end_object();
     if let Some(title) = &page.title {
         json.key("title").text(title);
     }

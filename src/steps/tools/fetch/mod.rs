@@ -27,12 +27,11 @@ use crate::config::{PriorContext, ServerTools, Settings, WebFetch};
 use crate::headers::time;
 use crate::json;
 use crate::model::Request;
-use crate::model::fetch::{FetchFailure, FetchTool, FetchedPage, PageContent};
+use crate::model::fetch::{FetchFailure, FetchTool, FetchedPage};
 use crate::observe::report::Report;
 use crate::observe::warning::Warnings;
 use crate::steps::{Came, Nothing, Question, ReadLimits, See, Unread, WebAnswer, WebQuestion};
 use address::PageAddress;
-use page::PageLimits;
 
 /// Media types of pages that can be read.
 const ACCEPT: &str = "text/html, text/plain, text/markdown, application/json;q=0.9, */*;q=0.1";
@@ -177,14 +176,14 @@ impl FetchJob {
 
     /// Returns the page for the text of a PDF.
     fn page_of_pdf(&self, text: &str) -> FetchedPage {
-        self.page(None, PageContent::Text(page::cut(text, self.setup.text_bytes_max())))
+        self.page(None, page::cut(text, self.setup.text_bytes_max()))
     }
 
-    fn page(&self, title: Option<String>, content: PageContent) -> FetchedPage {
+    fn page(&self, title: Option<String>, text: String) -> FetchedPage {
         FetchedPage {
             url: self.address.url(),
             title,
-            content,
+            text,
             retrieved_at: Some(self.setup.time.clone()),
             is_to_be_cited: self.setup.tool.citations,
         }
@@ -197,11 +196,10 @@ impl FetchJob {
         if !answer.is_whole {
             return Err(FetchFailure::UrlNotAccessible);
         }
-        // A result has only texts for the model, so a PDF is of no use.
-        let limits = PageLimits { text_bytes_max: self.setup.text_bytes_max(), takes_pdf: false };
+        let bytes_max = self.setup.text_bytes_max();
         let content_type = answer.content_type.as_deref();
-        let (title, content) = page::read(&answer.body, content_type, self.address.web(), limits)?;
-        Ok(self.page(title, content))
+        let (title, text) = page::read(&answer.body, content_type, self.address.web(), bytes_max)?;
+        Ok(self.page(title, text))
     }
 }
 

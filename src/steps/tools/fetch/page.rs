@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use super::html;
-use crate::model::fetch::{FetchFailure, PageContent};
+use crate::model::fetch::FetchFailure;
 use crate::steps::address::WebAddress;
-use crate::text::{base64, words};
+use crate::text::words;
 
 /// First bytes of a PDF.
 const PDF_START: &[u8] = b"%PDF-";
@@ -18,15 +18,6 @@ const META_BYTES: usize = 1024;
 
 /// Text behind a page that was cut.
 const CUT: &str = "\n\n[\u{2026} cut \u{2026}]";
-
-/// Limits and abilities for reading a page.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct PageLimits {
-    /// Maximum size of the text, in bytes.
-    pub(super) text_bytes_max: usize,
-    /// True if the upstream accepts PDFs.
-    pub(super) takes_pdf: bool,
-}
 
 /// Kind of content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,38 +37,34 @@ enum Charset {
     Unknown,
 }
 
-/// Reads a page, and returns its title and content.
+/// Reads a page, and returns its title and its text of at most `text_bytes_max` bytes.
 ///
 /// # Errors
-/// The content is neither text nor a PDF that the upstream accepts, or its charset is not known.
+/// The content is no text, or its charset is not known.
 pub(super) fn read(
     body: &[u8],
     content_type: Option<&str>,
     address: &WebAddress,
-    limits: PageLimits,
-) -> Result<(Option<String>, PageContent), FetchFailure> {
+    text_bytes_max: usize,
+) -> Result<(Option<String>, String), FetchFailure> {
     let (media_type, charset) = content_type.map(parts).unwrap_or_default();
     let kind = kind_of(&media_type, body).ok_or(FetchFailure::UnsupportedContentType)?;
     if kind == PageKind::Pdf {
-        return match limits.takes_pdf {
-            true => Ok((None, PageContent::Pdf(base64::encode(body)))),
-            false => Err(FetchFailure::UnsupportedContentType),
-        };
+        return Err(FetchFailure::UnsupportedContentType);
     }
     let text = decoded(body, charset.as_deref(), kind);
     let text = text.ok_or(FetchFailure::UnsupportedContentType)?;
-    let bytes_max = limits.text_bytes_max;
     let (title, mut text, is_cut) = match kind {
         PageKind::Html => {
-            let read = html::read(&text, address, bytes_max);
+            let read = html::read(&text, address, text_bytes_max);
             (read.title, read.text, read.is_cut)
         }
-        _ => return Ok((None, PageContent::Text(cut(&text, bytes_max)))),
+        _ => return Ok((None, cut(&text, text_bytes_max))),
     };
     if is_cut {
         text.push_str(CUT);
     }
-    Ok((title, PageContent::Text(text)))
+    Ok((title, text))
 }
 
 /// Returns true if a page is a PDF.
@@ -225,15 +212,12 @@ mod tests {
 
     use super::*;
 
-    const LIMITS: PageLimits = PageLimits { text_bytes_max: 1000, takes_pdf: true };
+    const TEXT_BYTES_MAX: usize = 1000;
 
     fn page(body: &[u8], content_type: Option<&str>) -> Result<(Option<String>, String), String> {
         let address = WebAddress::parse("https://a.example/").unwrap();
-        match read(body, content_type, &address, LIMITS) {
-            Ok((title, PageContent::Text(text))) => Ok((title, text)),
-            Ok((_, PageContent::Pdf(data))) => Ok((None, format!("PDF {data}"))),
-            Err(failure) => Err(failure.code().to_owned()),
-        }
+        let read = read(body, content_type, &address, TEXT_BYTES_MAX);
+        read.map_err(|failure| failure.code().to_owned())
     }
 
     fn text(body: &[u8], content_type: &str) -> String {
@@ -254,7 +238,7 @@ mod tests {
             ("application/json", "<title>T</title><p>Hi<script>x</script>"),
             ("application/ld+json", "<title>T</title><p>Hi<script>x</script>"),
             ("application/rss+xml", "<title>T</title><p>Hi<script>x</script>"),
-            ("application/pdf", "PDF PHRpdGxlPlQ8L3RpdGxlPjxwPkhpPHNjcmlwdD54PC9zY3JpcHQ+"),
+            ("application/pdf", unsupported),
             ("image/png", unsupported),
             ("application/zip", unsupported),
             ("video/mp4", unsupported),
@@ -269,7 +253,7 @@ mod tests {
     #[test]
     fn the_first_bytes_decide_if_the_server_names_no_type() {
         for (body, expected) in [
-            (&b"%PDF-1.7"[..], "PDF JVBERi0xLjc="),
+            (&b"%PDF-1.7"[..], "unsupported_content_type"),
             (b"\n <!DOCTYPE HTML><p>x", "x"),
             (b"plain <p>", "plain <p>"),
             (b"{\"a\":1}", "{\"a\":1}"),
@@ -281,14 +265,6 @@ mod tests {
         ] {
             assert_eq!(text(body, ""), expected, "{body:?}");
         }
-    }
-
-    #[test]
-    fn a_pdf_needs_an_upstream_that_takes_files() {
-        let address = WebAddress::parse("https://a.example/").unwrap();
-        let limits = PageLimits { takes_pdf: false, ..LIMITS };
-        let read = read(b"%PDF-", Some("application/pdf"), &address, limits);
-        assert!(read == Err(FetchFailure::UnsupportedContentType));
     }
 
     #[test]

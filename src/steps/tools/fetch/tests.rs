@@ -1,6 +1,5 @@
 use super::*;
 use crate::Config;
-use crate::model::fetch::PageContent;
 
 /// Time of all answers: 2026-11-30T10:00:00Z.
 const NOW: Millis = 1_796_032_800_000;
@@ -47,7 +46,7 @@ fn a_page_is_fetched_with_headers_of_its_own_and_becomes_text() {
     let expected = FetchedPage {
         url: "https://a.example/x".to_owned(),
         title: Some("T".to_owned()),
-        content: PageContent::Text("Hi".to_owned()),
+        text: "Hi".to_owned(),
         retrieved_at: Some("2026-11-30T10:00:00Z".to_owned()),
         is_to_be_cited: false,
     };
@@ -156,7 +155,7 @@ fn only_the_body_of_a_page_is_read_and_the_smaller_limit_wins() {
     {
         let mut job = job(input, web_fetch, tool).unwrap();
         let fetched = taken(&mut job, answer(200, None, &"y".repeat(100))).unwrap().unwrap();
-        let PageContent::Text(text) = fetched.content else { panic!("no text") };
+        let text = fetched.text;
         assert_eq!(text, "y".repeat(bytes) + "\n\n[\u{2026} cut \u{2026}]");
     }
 }
