@@ -10,6 +10,7 @@
 //! | two of them there | the last one is kept | `tool_result_duplicate` |
 //! | the result in another turn | it is moved | `tool_result_moved` |
 //! | no result | a result that says so | `tool_result_missing` |
+//! | no result of a call that Creole would run | a result that says so | `server_call_dropped` |
 //! | a result without a call | it becomes a text of the user | `tool_result_orphan` |
 //! | two calls with one id in one turn | the first one is kept, with the first result | `tool_use_duplicate` |
 //!
@@ -21,12 +22,15 @@ use std::borrow::Cow;
 use crate::error::Error;
 use crate::json::Str;
 use crate::model::turn::{Turn, User, UserPart, answer_to, calls};
-use crate::model::{Block, Message, Role, Text, ToolResult};
+use crate::model::{Block, Message, Role, Text, ToolResult, ToolUse};
 use crate::observe::warning::Warnings;
 use crate::text::names::{NameSet, Names};
 
 /// Text of the result that is added for a call without a result.
 const MISSING: &str = "Tool result is missing.";
+
+/// Text of the result that is added for a call of a server tool that was not run.
+const NOT_RUN: &str = "The call was not run.";
 
 /// Maximum number of calls in a turn whose ids are compared pairwise.
 const CALLS_COMPARED_MAX: usize = 16;
@@ -89,10 +93,7 @@ pub(crate) fn repair<'a>(mut turns: Vec<Turn<'a>>, warnings: &mut Warnings) -> V
                 let found = found.get_mut(&call.id.decode());
                 let result =
                     found.and_then(|found| found.take(at, answering, &mut given, warnings));
-                results.push(result.unwrap_or_else(|| {
-                    warnings.add("tool_result_missing");
-                    missing(call.id)
-                }));
+                results.push(result.unwrap_or_else(|| missing(call, warnings)));
             }
         }
         answers.push(results);
@@ -164,9 +165,16 @@ fn add(places: &mut Vec<usize>, place: usize) {
     places.push(place);
 }
 
-fn missing(id: Str<'_>) -> ToolResult<'_> {
-    let text = Text { text: Str::plain(MISSING), cached: None, citations: None };
-    ToolResult { id, content: vec![Block::Text(text)], is_error: true, cleared: false }
+/// Returns the result of a call without one.
+fn missing<'a>(call: &ToolUse<'a>, warnings: &mut Warnings) -> ToolResult<'a> {
+    let (code, text) = match call.is_server {
+        true => ("server_call_dropped", NOT_RUN),
+        false => ("tool_result_missing", MISSING),
+    };
+    warnings.add(code);
+    let text = Text { text: Str::plain(text), cached: None, citations: None };
+    let content = vec![Block::Text(text)];
+    ToolResult { id: call.id, content, is_error: !call.is_server, cleared: false }
 }
 
 impl FoundCall {
@@ -331,7 +339,41 @@ fn order_results<'a>(context: &[Block<'a>], results: &mut Vec<ToolResult<'a>>) {
 ///
 /// The calls and results do not match; the message has the real API's wording.
 pub(crate) fn reject(messages: &[Message<'_>], warnings: &mut Warnings) -> Result<(), Error> {
-    rejected(check(messages, |_| true), warnings)
+    rejected(check(messages, |_| true).and_then(|()| check_server_calls(messages)), warnings)
+}
+
+/// Checks that each call of a server tool that can no longer be run has a result.
+///
+/// # Errors
+///
+/// A call has no result; the message has the real API's wording.
+fn check_server_calls(messages: &[Message<'_>]) -> Result<(), Error> {
+    // Results of the client's tools alone leave the assistant's turn open.
+    let ends_turn = |message: &Message<'_>| {
+        let is_result = |block: &Block<'_>| matches!(block, Block::ToolResult(_));
+        message.role == Role::Assistant || !message.content.iter().all(is_result)
+    };
+    let last = messages.iter().rposition(ends_turn).unwrap_or_default();
+    let mut answered = NameSet::default();
+    for block in messages.iter().flat_map(|message| &message.content) {
+        if let Block::ServerToolResult(result) = block {
+            answered.add(result.id.decode());
+        }
+    }
+    for (at, message) in messages.iter().take(last).enumerate() {
+        for block in &message.content {
+            let Block::ServerToolUse(call) = block else { continue };
+            let (id, name) = (call.id.decode(), call.name.decode());
+            if !answered.contains(&id) {
+                let kind = if call.server.is_some() { "mcp" } else { &*name };
+                return Err(Error::invalid(format!(
+                    "messages.{at}: `{name}` tool use with id `{id}` was found without a \
+                     corresponding `{kind}_tool_result` block"
+                )));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Returns the error of a failed [`check`] for the client, and counts the error.

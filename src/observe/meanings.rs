@@ -221,6 +221,11 @@ pub const WARNINGS: &[CodeMeaning] = &[
         "`mcp_unavailable:NAME`. `\"unavailable\": \"error\"` refuses such requests",
     ),
     row(
+        "server_call_dropped",
+        "a call of a server tool was not run, and the model was told so",
+        "The client went on without its result. The real API refuses such a request",
+    ),
+    row(
         "server_tool_failed",
         "a server tool that Creole ran gave an error as its result",
         "The model was told, and the answer went on. [When a call \

@@ -129,14 +129,21 @@ fn a_pending_search_is_dropped_when_the_user_goes_past_it() {
     let run = before.message["content"][1]["id"].clone();
     let results = json!([{"type": "tool_result", "tool_use_id": run, "content": "ran"},
         {"type": "text", "text": "Never mind."}]);
-    let got = Session::new(&[turn("Fine.", &[])], &[])
+    let mut session = Session::new(&[turn("Fine.", &[])], &[])
         .with("tools", with_run())
-        .with("messages", after(&before, results))
-        .run();
+        .with("messages", after(&before, results));
+    let got = session.run();
     assert_eq!((got.kinds(), got.searched.len()), (vec!["text"], 0));
     let messages = got.asked[0]["messages"].as_array().unwrap();
-    assert_eq!(messages[2]["role"], "tool", "each call has a result: {messages:?}");
-    assert_eq!(messages[3]["role"], "tool");
+    assert_eq!(messages[2]["content"], "The call was not run.");
+    assert_eq!(messages[3]["content"], "ran");
+    assert!(got.report.warnings.iter().any(|warning| warning.code == "server_call_dropped"));
+    // A gateway that is to refuse what the real API refuses, says so in its words.
+    session.config = session::config(r#"}, "guards": {"pairing": "reject""#);
+    let refused = session.run();
+    let words = "was found without a corresponding `web_search_tool_result` block";
+    let message = refused.message["error"]["message"].as_str().unwrap();
+    assert!(refused.status == 400 && message.contains(words), "{message}");
 }
 
 #[test]
