@@ -22,7 +22,7 @@ impl Exchange {
         if self.steps.between.is_none() {
             self.steps.between = BETWEEN(&see, context);
         }
-        if self.steps.between.is_some() {
+        if self.steps.between.is_some() || !self.steps.opening.is_empty() {
             let opening = std::mem::take(&mut self.steps.opening);
             self.writer = Some(WRITER(&see, context, opening));
         }

@@ -257,8 +257,8 @@ impl Exchange {
                     Some(Change::Opening(Opening { body: written, blocks, step, is_whole })) => {
                         *body = written;
                         self.steps.is_answered = is_whole;
-                        self.steps.opening = blocks;
-                        self.steps.between = Some(step);
+                        self.steps.opening.extend(blocks);
+                        self.steps.between = step;
                     }
                     _ => {}
                 }

@@ -7,6 +7,7 @@
 use super::context_management::Cleared;
 use super::counts::Counts;
 use super::fetch::{FetchFailure, FetchedPage};
+use super::mcp::ListedTool;
 use super::own_tool::ToolSearchFailure;
 use super::search::{Citation, FoundPage, SearchFailure};
 use crate::StopReason;
@@ -42,6 +43,8 @@ pub enum Event<'e> {
     /// Event: the result of a server tool's call, as a block of its own. The call came before, in
     /// this answer or in an earlier one.
     ServerResult(ServerResult<'e>),
+    /// Event: the tools that an MCP server listed, as a block of its own.
+    Listing(McpListing<'e>),
     /// Event: the open block is complete.
     BlockEnds,
     /// Event: the answer is complete.
@@ -103,6 +106,16 @@ pub struct ServerResult<'e> {
     pub output: ServerOutput<'e>,
     /// True if the result counts as a web search or a fetch of Creole's own in the token counts.
     pub is_counted: bool,
+}
+
+/// List of the tools of an MCP server. The client sends the list back, so that the server is not
+/// asked again.
+#[derive(Clone, Copy, Debug)]
+pub struct McpListing<'e> {
+    /// Name of the MCP server in the request.
+    pub server: &'e str,
+    /// Tools of the MCP server, in the server's order.
+    pub tools: &'e [ListedTool],
 }
 
 /// Output of a server tool, or its failure.

@@ -30,7 +30,7 @@ impl fmt::Debug for McpTarget {
 
 /// Tool of an MCP server, as the server lists it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ListedTool {
+pub struct ListedTool {
     /// Name of the tool at its MCP server.
     pub name: String,
     /// Description of the listed tool, in the server's words.

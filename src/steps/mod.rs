@@ -366,8 +366,8 @@ pub(crate) struct Opening {
     pub(crate) body: Vec<u8>,
     /// Blocks with which the client's message begins.
     pub(crate) blocks: Vec<OpeningBlock>,
-    /// Step that runs after the first round.
-    pub(crate) step: Box<dyn Between>,
+    /// Step that runs after the first round, if the step before the call has made it.
+    pub(crate) step: Option<Box<dyn Between>>,
     /// True if the blocks are the whole answer, and no model is asked.
     pub(crate) is_whole: bool,
 }

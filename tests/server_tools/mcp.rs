@@ -89,6 +89,42 @@ fn the_history_keeps_calls_and_results_and_pins_nothing() {
 }
 
 #[test]
+fn with_the_newest_beta_an_answer_begins_with_the_list_and_the_list_is_pinned() {
+    let answers = [result(1, listed(&["add", "sub"])), result(2, said("3"))];
+    let newest = [("anthropic-beta", "mcp-client-2026-09-15")];
+    let configs = json!({"configs": {"sub": {"enabled": false}}});
+    let mut session = session(configs, &add(), &answers);
+    session.headers = newest.to_vec();
+    let got = session.run();
+    let kinds = ["mcp_tool_listing", "mcp_tool_use", "mcp_tool_result", "text"];
+    assert_eq!(got.kinds(), kinds);
+    let listing = &got.message["content"][0];
+    assert_eq!(listing["mcp_server_name"], "s");
+    let names: Vec<&Value> =
+        listing["tools"].as_array().unwrap().iter().map(|tool| &tool["name"]).collect();
+    assert_eq!(names, ["add", "sub"], "what the server lists, before the client's choice");
+    assert_eq!(functions(&got.asked[0]), ["mcp__s__add"]);
+    session.body["messages"] = json!([
+        {"role": "user", "content": "Q"},
+        {"role": "assistant", "content": got.message["content"]},
+        {"role": "user", "content": "Again"}]);
+    session.turns = vec![turn("4", &[])];
+    session.searches = Vec::new();
+    let next = session.run();
+    assert_eq!((next.kinds(), next.searched.len()), (vec!["text"], 0));
+    assert_eq!(functions(&next.asked[0]), ["mcp__s__add"]);
+}
+
+#[test]
+fn a_list_is_told_even_if_the_model_gets_none_of_its_tools() {
+    let mut session = session(json!({}), &[turn("Hi", &[])], &[result(1, listed(&[]))]);
+    session.headers = vec![("anthropic-beta", "mcp-client-2026-09-15")];
+    let got = session.run();
+    assert_eq!(got.kinds(), ["mcp_tool_listing", "text"]);
+    assert_eq!(got.message["content"][0]["tools"], json!([]));
+}
+
+#[test]
 fn a_call_beside_one_of_the_client_waits_for_the_clients_result() {
     let turns = [turn("", &[("mcp__s__add", "{}"), ("run", "{}")])];
     let mut session = session(json!({}), &turns, &[result(1, listed(&["add"]))]);

@@ -16,6 +16,7 @@ pub fn hosted(kind: &str, block: &Value) -> Result<(), String> {
         "tool_search_tool_result" => found_tools(block),
         "web_fetch_tool_result" => fetched(block),
         "mcp_tool_result" => gave_mcp(block),
+        "mcp_tool_listing" => listed_mcp(block),
         _ => Err(format!("unknown block {block}")),
     }
 }
@@ -124,6 +125,18 @@ fn gave_mcp(block: &Value) -> Result<(), String> {
         keys(part, &["type", "text"], &[])?;
         equals(part, "type", &"text".into())?;
         part["text"].as_str().ok_or("text is no text")?;
+    }
+    Ok(())
+}
+
+/// Checks the tools that an MCP server listed.
+fn listed_mcp(block: &Value) -> Result<(), String> {
+    keys(block, &["type", "mcp_server_name", "tools"], &[])?;
+    for tool in block["tools"].as_array().ok_or("a listing without a list")? {
+        keys(tool, &["name", "description", "input_schema"], &[])?;
+        if !(tool["name"].as_str().is_some_and(is_plain) && tool["input_schema"].is_object()) {
+            return Err(format!("a listed tool without its name or schema: {tool}"));
+        }
     }
     Ok(())
 }

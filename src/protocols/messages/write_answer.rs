@@ -9,7 +9,7 @@ mod server_tools;
 use crate::answer::{AnswerWriter, WriterPhase};
 use crate::ids::Ids;
 use crate::json;
-use crate::model::event::{CallKind, CallStart, Event, ServerResult, Stop};
+use crate::model::event::{CallKind, CallStart, Event, Stop};
 use crate::model::search::Citation;
 
 /// `ping` event, which keeps a connection alive.
@@ -162,18 +162,18 @@ impl MessagesWriter {
         }
     }
 
-    /// Writes the result of a server tool's call, which is a whole block.
-    fn write_result(&mut self, result: &ServerResult<'_>, out: &mut Vec<u8>) {
+    /// Writes a block that comes whole.
+    fn write_whole(&mut self, write: impl FnOnce(&mut Vec<u8>), out: &mut Vec<u8>) {
         match &mut self.form {
             AnswerForm::Events { index } => {
                 begin_block(*index, out);
-                server_tools::write_result(result, out);
+                write(out);
                 out.extend_from_slice(b"}\n\n");
                 end_block(index, out);
             }
             AnswerForm::Message { content } => {
                 next(content);
-                server_tools::write_result(result, content);
+                write(content);
             }
         }
     }
@@ -244,7 +244,12 @@ impl AnswerWriter for MessagesWriter {
             (Event::CallBegins(call), _) => self.open_call(&call, out),
             (Event::Signature(signature), _) => self.sign(signature, out),
             (Event::Citation(citation), _) => self.cite(citation, out),
-            (Event::ServerResult(result), _) => self.write_result(&result, out),
+            (Event::ServerResult(result), _) => {
+                self.write_whole(|out| server_tools::write_result(&result, out), out);
+            }
+            (Event::Listing(listing), _) => {
+                self.write_whole(|out| server_tools::write_listing(&listing, out), out);
+            }
             (Event::BlockEnds, _) => self.close(out),
             (Event::Stopped(stop), _) => self.stop(stop, out),
         }

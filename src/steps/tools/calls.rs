@@ -269,6 +269,9 @@ impl OwnCalls {
     /// Ends the calls of a round, whose results the client has.
     fn end_round(&mut self, see: &See<'_>, report: &mut Report) {
         self.note_time(see, report);
+        if let (Some(sessions), Some(memory)) = (see.sessions, see.memory) {
+            sessions.lock().remember(memory, see.now);
+        }
         let mut counts = self.counts;
         for call in &self.round {
             let is_failure = self.output_of(call).is_none_or(OwnOutput::is_failure);

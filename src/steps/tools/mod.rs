@@ -37,10 +37,12 @@ mod tool_search;
 
 pub(crate) use pending::begin as begin_pending;
 
+use std::sync::Arc;
+
 use super::{Between, See};
 use crate::headers::Headers as _;
 use crate::json;
-use crate::model::event::{CallKind, CallStart, Event, ServerCall, ServerResult};
+use crate::model::event::{CallKind, CallStart, Event, McpListing, ServerCall, ServerResult};
 use crate::model::own_tool::OwnTool;
 use crate::model::request_context::RequestContext;
 use crate::protocols::{self, AnswerWriter};
@@ -48,6 +50,7 @@ use calls::OwnCalls;
 use cite::CitingWriter;
 use gate::{Told, ToolGate};
 use job::OwnOutput;
+use mcp::McpList;
 
 /// Block of a server tool with which an answer begins, before the first round.
 #[derive(Debug)]
@@ -58,6 +61,8 @@ pub(crate) enum OpeningBlock {
     Result(String, OwnOutput, bool),
     /// Text that Creole writes in the model's place.
     Text(String),
+    /// Tools that an MCP server listed, by the name of the server.
+    Listing(String, Arc<McpList>),
 }
 
 impl OpeningBlock {
@@ -72,6 +77,9 @@ impl OpeningBlock {
             Self::Result(id, output, is_first) => {
                 write(Event::ServerResult(output.result(id, *is_first)));
             }
+            Self::Listing(server, list) => {
+                write(Event::Listing(McpListing { server, tools: &list.tools }));
+            }
             Self::Text(text) => {
                 write(Event::TextBegins);
                 write(Event::Text(&json::escaped(text)));
@@ -83,7 +91,7 @@ impl OpeningBlock {
     /// Returns the result in the block, if it is one.
     fn result(&self) -> Option<ServerResult<'_>> {
         match self {
-            Self::Call(_) | Self::Text(_) => None,
+            Self::Call(_) | Self::Text(_) | Self::Listing(..) => None,
             Self::Result(id, output, is_first) => Some(output.result(id, *is_first)),
         }
     }
@@ -93,6 +101,7 @@ impl OpeningBlock {
             Self::Call(call) => call.held_bytes(),
             Self::Result(id, output, _) => id.len().saturating_add(output.held_bytes()),
             Self::Text(text) => text.len(),
+            Self::Listing(server, list) => server.len().saturating_add(list.held_bytes()),
         }
     }
 }

@@ -165,7 +165,7 @@ impl Step for Pending {
         if is_whole {
             blocks.push(side_query::listing(&blocks));
         }
-        Ok(Change::Opening(Opening { body, blocks, step: Box::new(calls), is_whole }))
+        Ok(Change::Opening(Opening { body, blocks, step: Some(Box::new(calls)), is_whole }))
     }
 
     fn held_bytes(&self) -> usize {

@@ -7,7 +7,7 @@
 
 use crate::carry::sealed;
 use crate::json::Writer;
-use crate::model::event::{ServerOutput, ServerResult};
+use crate::model::event::{McpListing, ServerOutput, ServerResult};
 use crate::model::fetch::FetchedPage;
 use crate::model::search::{Citation, FoundPage};
 
@@ -69,6 +69,21 @@ pub(super) fn write_result(result: &ServerResult<'_>, out: &mut Vec<u8>) {
         }
     }
     json.end_object();
+}
+
+/// Writes the block with the tools that an MCP server listed.
+pub(super) fn write_listing(listing: &McpListing<'_>, out: &mut Vec<u8>) {
+    let mut json = Writer::new(out);
+    // The block follows a comma or a colon, which the caller wrote.
+    json.out().push(b'{');
+    json.kind("mcp_tool_listing").key("mcp_server_name").text(listing.server);
+    json.key("tools").begin_array();
+    for tool in listing.tools {
+        json.begin_object().key("name").text(&tool.name);
+        json.key("description").text(&tool.description);
+        json.key("input_schema").raw(&tool.input_schema).end_object();
+    }
+    json.end_array().end_object();
 }
 
 fn begin_tool_search_result(id: &str, json: &mut Writer<'_>) {

@@ -9,13 +9,19 @@ use super::list::McpList;
 use super::session::AnswerSessions;
 use crate::config::{McpUnavailable, Protocol, Settings};
 use crate::error::Error;
+use crate::headers::Header;
 use crate::model::Request;
 use crate::model::mcp::ListedTool;
 use crate::observe::report::Report;
 use crate::observe::warning::Warnings;
 use crate::protocols;
-use crate::steps::{Came, Change, Question, ReadLimits, See, Step, blocks};
+use crate::steps::{Came, Change, Opening, OpeningBlock, Question, ReadLimits, See, Step, blocks};
+use crate::text::words;
 use crate::tools::mcp_here::{McpPlan, PlannedServer};
+
+/// Beta of the MCP connector in which an answer begins with the lists of the servers that were
+/// asked.
+const WITH_LISTINGS: &str = "mcp-client-2026-09-15";
 
 /// Lists of tools that a request needs.
 struct McpLists {
@@ -75,10 +81,15 @@ pub(crate) fn begin(see: &See<'_>, _: &mut Report) -> Option<Box<dyn Step>> {
 /// cannot be read.
 pub(super) fn plan_of(see: &See<'_>, body: &str) -> Option<Result<McpPlan, Error>> {
     let request = Request::read(body, &mut Warnings::new(false)).ok()?;
-    let betas = see.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("anthropic-beta"));
-    let betas: Vec<&str> = betas.map(|(_, value)| value.as_str()).collect();
     let settings = &see.config.settings.server_tools.mcp;
-    Some(McpPlan::read(&request, body, &betas.join(","), settings))
+    Some(McpPlan::read(&request, body, &betas(see.headers), settings))
+}
+
+/// Returns the values of all `anthropic-beta` headers of a request.
+fn betas(headers: &[Header]) -> String {
+    let betas = headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("anthropic-beta"));
+    let betas: Vec<&str> = betas.map(|(_, value)| value.as_str()).collect();
+    betas.join(",")
 }
 
 impl McpLists {
@@ -90,17 +101,29 @@ impl McpLists {
         })
     }
 
+    /// Returns the lists as blocks of the answer, for a client that sends lists back.
+    fn blocks(&self, servers: &[&PlannedServer], see: &See<'_>) -> Vec<OpeningBlock> {
+        if !words::has(&betas(see.headers), WITH_LISTINGS) {
+            return Vec::new();
+        }
+        let listed = servers.iter().zip(&self.lists).filter(|(server, _)| server.at.is_some());
+        let block = |(server, list): (&&PlannedServer, &WantedList)| match list {
+            WantedList::Remembered(list) | WantedList::Come(Ok(list)) => {
+                Some(OpeningBlock::Listing(server.target.name.clone(), Arc::clone(list)))
+            }
+            WantedList::Come(Err(_)) | WantedList::Asked(_) => None,
+        };
+        listed.filter_map(block).collect()
+    }
+
     /// Keeps the lists and the eras of the servers for later exchanges.
     fn remember(&self, servers: &[&PlannedServer], see: &See<'_>) {
         let Some(memory) = see.memory else { return };
+        self.sessions.lock().remember(memory, see.now);
         let ttl_ms_max = see.config.settings.server_tools.mcp.list_ttl_max_ms;
         for (server, list) in servers.iter().zip(&self.lists) {
-            let target = &server.target;
-            if let Some(era) = self.sessions.lock().era(&target.name) {
-                memory.note_era(target, era, see.now);
-            }
             if let WantedList::Come(Ok(list)) = list {
-                memory.note_list(target, list, ttl_ms_max, see.now);
+                memory.note_list(&server.target, list, ttl_ms_max, see.now);
             }
         }
     }
@@ -166,7 +189,9 @@ impl Step for McpLists {
             report.warnings.add_named("mcp_unavailable", &server.target.name);
             lists.push(&[]);
         }
-        Ok(Change::Body(plan.pinned(see.text().unwrap_or_default(), &lists)))
+        let body = plan.pinned(see.text().unwrap_or_default(), &lists);
+        let blocks = self.blocks(&asked, see);
+        Ok(Change::Opening(Opening { body, blocks, step: None, is_whole: false }))
     }
 
     fn held_bytes(&self) -> usize {

@@ -86,9 +86,9 @@ impl ToolMemory {
     }
 
     /// Remembers the era of a server.
-    pub(crate) fn note_era(&self, target: &McpTarget, era: McpEra, now: Millis) {
+    pub(crate) fn note_era(&self, url: &str, era: McpEra, now: Millis) {
         let is_old = |what: &Knowledge| matches!(what, Knowledge::Era(_));
-        self.note(target, Knowledge::Era(era), ERA_MS, now, is_old);
+        self.note(url, Knowledge::Era(era), ERA_MS, now, is_old);
     }
 
     /// Remembers the list of a server, for at most `ttl_ms_max`.
@@ -109,23 +109,23 @@ impl ToolMemory {
             Knowledge::List { token: known, .. } => *known == token,
             Knowledge::Era(_) => false,
         };
-        self.note(target, what, ttl_ms, now, is_old);
+        self.note(&target.url, what, ttl_ms, now, is_old);
     }
 
     fn note(
         &self,
-        target: &McpTarget,
+        url: &str,
         what: Knowledge,
         ms: Millis,
         now: Millis,
         is_old: impl Fn(&Knowledge) -> bool,
     ) {
-        if target.url.len() > URL_BYTES_MAX {
+        if url.len() > URL_BYTES_MAX {
             return;
         }
         let mut all = self.lock();
-        all.retain(|one| now < one.until && !(one.url == target.url && is_old(&one.what)));
-        all.push(RememberedServer { url: target.url.clone(), what, until: now.saturating_add(ms) });
+        all.retain(|one| now < one.until && !(one.url == url && is_old(&one.what)));
+        all.push(RememberedServer { url: url.to_owned(), what, until: now.saturating_add(ms) });
         let mut bytes: usize =
             all.iter().map(RememberedServer::held_bytes).fold(0, usize::saturating_add);
         while all.len() > ENTRIES_MAX || bytes > LIST_BYTES_MAX && all.len() > 1 {

@@ -7,6 +7,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::era::McpEra;
+use super::memory::ToolMemory;
+use crate::Millis;
 use crate::model::mcp::McpTarget;
 
 /// Maximum length of a session's id, in bytes.
@@ -34,6 +36,7 @@ pub(crate) struct Sessions {
 pub(super) struct McpSession {
     /// Name of the MCP server in the request.
     server: String,
+    url: String,
     pub(super) stage: SessionStage,
     /// Id that the server gave to the session.
     pub(super) id: Option<String>,
@@ -92,6 +95,14 @@ impl McpSession {
         });
     }
 
+    /// Returns the era of the server, if an answer of this exchange has shown it.
+    fn shown_era(&self) -> Option<McpEra> {
+        match self.stage {
+            SessionStage::Open(era) if self.is_sure => Some(era),
+            _ => None,
+        }
+    }
+
     /// Returns true if the job with this `ticket` is the first that is not done.
     pub(super) fn is_first(&self, ticket: u32) -> bool {
         self.done >= ticket
@@ -110,6 +121,7 @@ impl Sessions {
             let own = target.revision.and_then(McpEra::of);
             self.all.push(McpSession {
                 server: target.name.clone(),
+                url: target.url.clone(),
                 stage: SessionStage::first(own.or(remembered)),
                 id: None,
                 is_sure: own.is_some(),
@@ -139,11 +151,16 @@ impl Sessions {
     }
 
     /// Returns the era of a server, if an answer of this exchange has shown it.
-    pub(crate) fn era(&self, server: &str) -> Option<McpEra> {
-        let session = self.of(server).filter(|session| session.is_sure)?;
-        match session.stage {
-            SessionStage::Open(era) => Some(era),
-            _ => None,
+    pub(super) fn era(&self, server: &str) -> Option<McpEra> {
+        self.of(server)?.shown_era()
+    }
+
+    /// Keeps the eras of servers that answers of this exchange have shown for later exchanges.
+    pub(crate) fn remember(&self, memory: &ToolMemory, now: Millis) {
+        for session in &self.all {
+            if let Some(era) = session.shown_era() {
+                memory.note_era(&session.url, era, now);
+            }
         }
     }
 }

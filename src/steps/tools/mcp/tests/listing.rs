@@ -43,7 +43,7 @@ impl Lister {
         }
         let done = step.done(&see, &mut self.report);
         Some(done.map(|change| match change {
-            Change::Body(body) => String::from_utf8(body).unwrap(),
+            Change::Opening(opening) => String::from_utf8(opening.body).unwrap(),
             _ => panic!("no body"),
         }))
     }

@@ -14,8 +14,8 @@ fn with_token(token: &str) -> McpTarget {
 #[test]
 fn an_era_is_remembered_for_ten_minutes() {
     let memory = ToolMemory::default();
-    memory.note_era(&target(), McpEra::Legacy("2025-03-26"), 1000);
-    memory.note_era(&target(), McpEra::Modern, 2000);
+    memory.note_era(&target().url, McpEra::Legacy("2025-03-26"), 1000);
+    memory.note_era(&target().url, McpEra::Modern, 2000);
     assert_eq!(memory.era(&target(), 601_999), Some(McpEra::Modern));
     assert_eq!(memory.era(&target(), 602_000), None);
     let other = McpTarget { url: "http://other".to_owned(), ..McpTarget::clone(&target()) };
@@ -52,7 +52,7 @@ fn the_oldest_is_forgotten() {
     let at =
         |number: u32| McpTarget { url: format!("http://{number}"), ..McpTarget::clone(&target()) };
     for number in 0..300 {
-        memory.note_era(&at(number), McpEra::Modern, 0);
+        memory.note_era(&at(number).url, McpEra::Modern, 0);
     }
     assert_eq!(memory.era(&at(43), 0), None);
     assert_eq!(memory.era(&at(44), 0), Some(McpEra::Modern));
