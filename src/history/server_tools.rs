@@ -50,7 +50,7 @@ pub(super) fn output(result: Box<ServerToolResult<'_>>) -> ToolResult<'_> {
 }
 
 /// Returns the number of pages in the content of a web search's result.
-pub(super) fn count_pages(content: &str) -> usize {
+pub(crate) fn count_pages(content: &str) -> usize {
     if content.starts_with('[') { json::elements(content).count() } else { 0 }
 }
 

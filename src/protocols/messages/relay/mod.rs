@@ -6,6 +6,8 @@
 //! - empty texts, which the API refuses, and messages that become empty: removed;
 //! - calls and results that do not form pairs: repaired as for any upstream (`history::pairs`);
 //! - tools and results, if a guard acts (`guards`);
+//! - results of web searches that Creole ran, whose contents the API did not seal: made texts
+//!   (`sealed`);
 //! - texts of results that encode images: replaced by images (`history::body_images`), except in
 //!   error results, where the API accepts only texts;
 //! - images, files and thinking that the upstream refused: replaced by texts or left out in a
@@ -19,11 +21,11 @@
 
 mod guards;
 mod history;
+mod sealed;
 mod tool_names;
 mod without;
 
 use crate::StopReason;
-use std::borrow::Cow;
 use std::mem;
 use std::ops::Range;
 
@@ -60,7 +62,7 @@ pub(super) fn write_request(
     warnings: &mut Warnings,
 ) -> Result<Translated, Error> {
     let sent = surrogates::without_halves(client.body);
-    let mut body = Cow::Borrowed(&*sent);
+    let mut body = sealed::unsealed(&sent)?;
     if !refused.is_empty() && takes(client) {
         for refused in refused {
             body = Without { refused, warnings }.request(&body)?.into_owned().into();
