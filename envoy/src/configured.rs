@@ -17,8 +17,15 @@ pub(crate) fn read(
     let text = if text.trim().is_empty() { "{}" } else { text };
     let config = Config::from_json(text, secret).map_err(|error| error.to_string())?;
     config.check_client_keys()?;
-    let notes = config.check_clusters()?;
+    let mut notes = config.check_clusters()?;
     check_heads(&config)?;
+    if !config.settings.pause_headers && config.cluster_calls().models {
+        // A head that has left cannot wait for calls.
+        notes.push(
+            "configuration: pause_headers: is false, so no model of safeguards and of vision is asked"
+                .to_owned(),
+        );
+    }
     if let Some(upstream) =
         config.upstreams.values().find(|upstream| !is_value(heads::routing_value(upstream)))
     {

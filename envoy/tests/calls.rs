@@ -464,6 +464,17 @@ fn the_judge_is_asked_while_the_end_of_the_answer_is_held() {
 }
 
 #[test]
+fn without_paused_heads_no_judge_is_asked_and_the_log_says_so() {
+    let config = r#"{"upstreams": {"main": {"key": "none", "cluster": "main"}},
+        "pause_headers": false, "safeguards": {"model": "guard-1", "upstream": "main"}}"#;
+    let mut filter = Filter::default();
+    filter.on_context_create(1, 0);
+    let actions = filter.on_configure(1, config, |_| None).unwrap();
+    let Some(Action::Log(_, line)) = actions.last() else { panic!("{actions:?}") };
+    assert!(line.starts_with("configuration: pause_headers: is false, so no model"), "{line}");
+}
+
+#[test]
 fn a_judge_without_a_cluster_is_not_asked_and_the_log_says_so() {
     let config = JUDGE.replace(r#", "cluster": "judges""#, "");
     let mut filter = Filter::default();
