@@ -18,7 +18,9 @@ use crate::{build, setup, worker, workspace};
 pub(crate) fn observe(host: Host, each: impl FnOnce(&mut Command) -> Result<()>) -> Result<()> {
     let mut children = Children::new(Stop::shared()?);
     // The level `debug` logs most, and even these lines must not have contents of messages.
-    let config = json!({"log": "debug", "stall_timeout_ms": 5000});
+    let config = json!({
+        "log": "debug", "stall_timeout_ms": 5000, "server_tools": {"tool_search": "run"}
+    });
     let mut command = script("observe.py", host, config, &mut children)?;
     command.arg(workspace::root().join("envoy/deploy/grafana.json"));
     each(&mut command)

@@ -212,6 +212,22 @@ def metrics(host, outcomes, check):
     check("no canary in the metrics", "canary" not in text, "")
 
 
+def server_tools(host, check):
+    """A search for tools, which every host runs by itself: two rounds of one answer, counted and without contents."""
+    search = {"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"}
+    found = {**TOOL, "name": "canary-upstream-query", "defer_loading": True}
+    got = host.send(messages("search", True, tools=[TOOL, search, found]))
+    check("server tools: whole", got.status == 200 and got.ended() and "tool_search_tool_result" in got.text, got.text[-500:])
+    line = host.line(got.headers["request-id"])[0]
+    check("server tools: log", line["server_tools"]["turns"] == 2, str(line))
+    found = [one for one in host.text().splitlines() if "canary" in one.lower().replace("canary-batches", "")]
+    check("server tools: no canary in the log", not found, "\n".join(found[:5]))
+    if host.metrics_url != "-":
+        samples = host.samples()
+        calls = total(samples, "creole_server_tool_calls_total", tool="tool_search", result="ok")
+        check("metrics: server tools", calls == 1 and total(samples, "creole_server_tool_turns_total") == 2, str(calls))
+
+
 def histograms(host, check):
     """Envoy shows distributions after its next flush, every five seconds."""
     for name in ("creole_request_duration_milliseconds", "creole_upstream_head_milliseconds", "creole_first_token_milliseconds", "creole_translation_microseconds"):
@@ -249,6 +265,8 @@ def main(host_name, address, upstream_port, log, metrics_url, board):
     contents(host, check)
     if metrics_url != "-":
         metrics(host, outcomes, check)
+    server_tools(host, check)
+    if metrics_url != "-":
         histograms(host, check)
         dashboard(host, board, check)
     return check.close()

@@ -43,6 +43,7 @@ class Handler(BaseHTTPRequestHandler):
             self.server.seen.append((self.path, dict(self.headers), body))
         word = body.partition("do:")[2].partition(" ")[0].strip('"\\')
         stream = '"stream":true' in body
+        self.has_found = "Tool loaded: " in body
         getattr(self, "do_" + word.replace("-", "_"), self.do_text)(stream)
 
     def reply(self, status, text, kind="application/json", **headers):
@@ -70,6 +71,15 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_tool(self, stream):
         self.do_text(stream, {"role": "assistant", "tool_calls": [{"index": 0, **CALL}]}, "tool_calls")
+
+    def do_search(self, stream):
+        """Searches for a tool, and answers once it was found."""
+        if self.has_found:
+            self.do_text(stream)
+            return
+        function = {"name": "tool_search_tool_bm25", "arguments": json.dumps({"query": CANARY + "-query"})}
+        call = {"index": 0, "id": "call_search", "type": "function", "function": function}
+        self.do_text(stream, {"role": "assistant", "tool_calls": [call]}, "tool_calls")
 
     def do_think(self, stream):
         self.do_text(stream, {"reasoning_content": CANARY + "-thought", "content": "x"})
