@@ -61,6 +61,22 @@ async fn of_a_name_that_must_be_public_only_such_addresses_are_given() {
 }
 
 #[tokio::test]
+async fn a_name_that_changes_between_two_look_ups_gives_no_private_address() {
+    static LOOK_UPS: AtomicUsize = AtomicUsize::new(0);
+    let names = Resolver::with(|_| {
+        let is_first = LOOK_UPS.fetch_add(1, Ordering::SeqCst) == 0;
+        let address = if is_first { [1, 1, 1, 1] } else { [127, 0, 0, 1] };
+        Ok(vec![SocketAddr::from((address, 0))].into_iter())
+    });
+    let mut public = names.unwrap().only_public(&[]).unwrap();
+    let given = public.call("changes.test".parse().unwrap()).await.unwrap();
+    assert_eq!(given.collect::<Vec<_>>(), [SocketAddr::from(([1, 1, 1, 1], 0))]);
+    let error = public.call("changes.test".parse().unwrap()).await.unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
+    assert_eq!(LOOK_UPS.load(Ordering::SeqCst), 2, "each connection has a look-up of its own");
+}
+
+#[tokio::test]
 async fn names_that_clients_choose_keep_no_upstreams_name_waiting() {
     let names = Resolver::with(|name| {
         if name.starts_with("slow") {
