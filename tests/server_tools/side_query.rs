@@ -29,6 +29,7 @@ fn the_results_can_be_the_answer_without_any_model() {
     let usage = &got.message["usage"];
     assert_eq!((&usage["input_tokens"], &usage["output_tokens"]), (&0.into(), &0.into()));
     assert_eq!(usage["server_tool_use"]["web_search_requests"], 1);
+    assert_eq!(got.report.tools.unwrap().turns, 0, "no model was asked");
 }
 
 #[test]

@@ -260,9 +260,13 @@ impl OwnCalls {
         self.round.iter().filter_map(block).collect()
     }
 
-    /// Ends the calls before the first round.
-    pub(super) fn end_opening(&mut self, see: &See<'_>, report: &mut Report) {
+    /// Ends the calls before the first round. `is_whole`: true if no round follows.
+    pub(super) fn end_opening(&mut self, is_whole: bool, see: &See<'_>, report: &mut Report) {
         self.is_begun = true;
+        if is_whole {
+            self.turns = 0;
+            self.tells_turn = Some(false);
+        }
         self.end_round(see, report);
     }
 

@@ -156,7 +156,7 @@ impl Step for Pending {
         let tool_choice = own.is_some().then_some(choice.as_str());
         let own = own.map(OpeningBlock::Call).into_iter();
         let mut blocks: Vec<OpeningBlock> = own.chain(calls.opening()).collect();
-        calls.end_opening(see, report);
+        calls.end_opening(is_whole, see, report);
         let mut writer = protocols::writer(false, see.ids);
         blocks.iter().for_each(|block| block.write(|event| writer.write(event, &mut Vec::new())));
         let written = writer.take_blocks();
