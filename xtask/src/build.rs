@@ -1,33 +1,13 @@
 //! Build of the artefacts in `dist/`: filter, components and Worker.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use clap::ValueEnum;
 
-use crate::workspace::{self, step};
+use crate::workspace::{self, Manner, step};
 use crate::{component, setup, worker};
-
-/// Manner of building an artefact.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Manner {
-    /// Compiled for speed, into `dist/`: what is released, and what is measured.
-    Shipped,
-    /// Compiled in a fraction of the time, into `target/quick/`: what tests run that measure
-    /// nothing. See docs/dev/decisions/0033-quick-artefacts-for-tests.md.
-    Quick,
-}
-
-impl Manner {
-    /// Returns the folder of the finished artefacts.
-    pub(crate) fn folder(self) -> PathBuf {
-        workspace::root().join(match self {
-            Self::Shipped => "dist",
-            Self::Quick => "target/quick",
-        })
-    }
-}
 
 /// File that `cargo xtask build` writes to `dist/`.
 pub(crate) struct Artefact {
@@ -139,7 +119,7 @@ pub(crate) fn filter_with_hooks() -> Result<PathBuf> {
         setup::target(FILTER.target)?;
         let built = workspace::quick_module(FILTER.package, FILTER.target, workspace::HOOKS)?;
         let path = Manner::Quick.folder().join("creole-with-hooks.wasm");
-        copied(&built, path)
+        workspace::copied(&built, path)
     })
 }
 
@@ -158,15 +138,7 @@ pub(crate) fn one(artefact: &Artefact, manner: Manner) -> Result<PathBuf> {
             component::encode(&fs::read(&built)?, &path)?;
             Ok(path.clone())
         } else {
-            copied(&built, path.clone())
+            workspace::copied(&built, path.clone())
         }
     })
-}
-
-/// Copies a file that cargo made, because its next build can replace the file. Returns the path of
-/// the copy.
-pub(crate) fn copied(built: &Path, path: PathBuf) -> Result<PathBuf> {
-    fs::create_dir_all(path.parent().unwrap_or(&path))?;
-    fs::copy(built, &path).with_context(|| format!("copying {}", built.display()))?;
-    Ok(path)
 }

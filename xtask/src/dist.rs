@@ -37,10 +37,9 @@ use walkdir::{DirEntry, WalkDir};
 use self::archive::File;
 use self::package::{Binary, Facts};
 use crate::build;
-use crate::build::Manner;
 use crate::setup;
 use crate::worker;
-use crate::workspace::{self, step};
+use crate::workspace::{self, Manner, step};
 
 /// Name of the Worker's archive without its ending, which is also the name of its only folder.
 const WORKER_NAME: &str = concat!("creole-", env!("CARGO_PKG_VERSION"), "-worker");

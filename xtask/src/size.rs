@@ -7,6 +7,7 @@ use anyhow::Result;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
+use crate::workspace::Manner;
 use crate::{build, worker};
 
 /// Maximum size of the Worker in gzipped bytes, which is what Cloudflare limits.
@@ -28,7 +29,7 @@ pub(crate) fn over_budget() -> Result<(u64, Vec<String>)> {
         sizes.push((artefact.name, bytes.len(), artefact.bytes_max));
     }
     let mut worker_gzipped = 0_usize;
-    for (name, bytes) in worker::modules(&worker::folder(build::Manner::Shipped))? {
+    for (name, bytes) in worker::modules(&worker::folder(Manner::Shipped))? {
         let small = gzipped(&bytes)?;
         println!("  {small:>9} bytes gzipped: dist/worker, {name}");
         worker_gzipped = worker_gzipped.saturating_add(small);

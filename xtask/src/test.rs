@@ -24,8 +24,8 @@ use self::beside::Beside;
 use self::built::Built;
 use self::output::Output;
 use self::stages::{ON_DEMAND, SECOND_TIER, Stage, Work, stages, stages_beside};
-use crate::build::Manner;
-use crate::{clients, size, workspace};
+use crate::workspace::{self, Manner};
+use crate::{clients, size};
 
 /// Environment variable with the seed for tests with random cases, so that a commit always gives
 /// the same result. Plain `cargo test` uses random seeds.

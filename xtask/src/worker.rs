@@ -7,9 +7,8 @@ use std::process::Command;
 use anyhow::Result;
 use walkdir::WalkDir;
 
-use crate::build::{self, Manner};
 use crate::setup;
-use crate::workspace::{self, step};
+use crate::workspace::{self, Manner, step};
 
 /// Name of the Worker's compilation target.
 pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
@@ -56,7 +55,7 @@ pub(crate) fn module_with_hooks() -> Result<PathBuf> {
     setup::target(TARGET)?;
     step("building the Worker with hooks", || {
         let built = workspace::quick_module(PACKAGE, TARGET, workspace::HOOKS)?;
-        build::copied(&built, Manner::Quick.folder().join("worker-with-hooks.wasm"))
+        workspace::copied(&built, Manner::Quick.folder().join("worker-with-hooks.wasm"))
     })
 }
 
@@ -65,7 +64,10 @@ pub(crate) fn module(manner: Manner) -> Result<PathBuf> {
     setup::target(TARGET)?;
     step("building the Worker", || match manner {
         Manner::Shipped => workspace::module(PACKAGE, "worker", TARGET),
-        Manner::Quick => workspace::quick_module(PACKAGE, TARGET, &[]),
+        Manner::Quick => {
+            let built = workspace::quick_module(PACKAGE, TARGET, &[])?;
+            workspace::copied(&built, manner.folder().join("worker.wasm"))
+        }
     })
 }
 

@@ -87,6 +87,26 @@ pub(crate) fn build(package: &str, arguments: &[&str], ending: &str) -> Result<P
     compile("build", package, arguments, ending)
 }
 
+/// Manner of building an artefact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Manner {
+    /// Compiled for speed, into `dist/`: what is released, and what is measured.
+    Shipped,
+    /// Compiled in a fraction of the time, into `target/quick/`: what tests run that measure
+    /// nothing. See docs/dev/decisions/0033-quick-artefacts-for-tests.md.
+    Quick,
+}
+
+impl Manner {
+    /// Returns the folder of the finished artefacts.
+    pub(crate) fn folder(self) -> PathBuf {
+        root().join(match self {
+            Self::Shipped => "dist",
+            Self::Quick => "target/quick",
+        })
+    }
+}
+
 /// Arguments of cargo for a module with hooks for tests, which is never in `dist`.
 pub(crate) const HOOKS: &[&str] = &["--features", "test-hooks"];
 
@@ -109,6 +129,14 @@ pub(crate) fn module(package: &str, profile: &str, target: &str) -> Result<PathB
 /// also built as a Rust library.
 fn only_module<'a>(profile: &'a str, target: &'a str) -> [&'a str; 7] {
     ["--lib", "--crate-type", "cdylib", "--profile", profile, "--target", target]
+}
+
+/// Copies a file that cargo made, because its next build can replace the file. Returns the path of
+/// the copy.
+pub(crate) fn copied(built: &Path, path: PathBuf) -> Result<PathBuf> {
+    fs::create_dir_all(path.parent().unwrap_or(&path))?;
+    fs::copy(built, &path).with_context(|| format!("copying {}", built.display()))?;
+    Ok(path)
 }
 
 fn compile(command: &str, package: &str, arguments: &[&str], ending: &str) -> Result<PathBuf> {

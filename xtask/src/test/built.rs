@@ -12,8 +12,8 @@ use std::thread;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::build::{self, Manner};
-use crate::{compiled, setup, worker, workspace};
+use crate::workspace::{self, Manner};
+use crate::{build, compiled, setup, worker};
 
 /// Environment variables for the tests, each with its value, which is usually a path.
 pub(super) type Variables = Vec<(&'static str, OsString)>;
@@ -109,7 +109,7 @@ fn artefacts(manner: Manner) -> Result<Artefacts> {
 /// `CREOLE_WASM_HOOKS` (the filter, able to trap on demand), `CREOLE_DEMO` (the demo model's
 /// binary), `CREOLE_GATEWAY` (the binary), `CREOLE_COMPONENT` (the component to embed),
 /// `CREOLE_COMPONENT_COMPILED` (as machine code), `CREOLE_COMPONENT_COUNTING` (as machine code that
-/// counts instructions), `CREOLE_WASI_HTTP` (the component for servers), `CREOLE_WASMTIME` (the
+/// counts instructions, of what is shipped alone), `CREOLE_WASI_HTTP` (the component for servers), `CREOLE_WASMTIME` (the
 /// binary), `CREOLE_PYTHON` (an interpreter that has the package wasmtime), `CREOLE_WORKERD` (the
 /// binary), `CREOLE_WORKER_DIR` (the Worker's modules) and `CREOLE_WORKER_HOOKS_DIR` (the same,
 /// able to panic on demand). Another variable gives cargo the runner for tests that are compiled to
@@ -122,7 +122,7 @@ fn variables(built: &Built, artefacts: &Artefacts, manner: Manner) -> Result<Var
     let mut runner = artefacts.wasmtime.clone().into_os_string();
     runner.push(format!(" run --dir=/ --env {}={}", super::SEED.0, super::SEED.1));
     let path = |path: &Path| path.as_os_str().to_owned();
-    Ok(vec![
+    let mut variables = vec![
         ("CREOLE_ENVOY", path(&artefacts.envoy)),
         ("CREOLE_WASM", path(filter)),
         ("CREOLE_WASM_COMPILED", compiled::compile(filter, "creole.cwasm", &[])?.into()),
@@ -131,10 +131,6 @@ fn variables(built: &Built, artefacts: &Artefacts, manner: Manner) -> Result<Var
         ("CREOLE_GATEWAY", built.program("creole")?.into()),
         ("CREOLE_COMPONENT", path(component)),
         ("CREOLE_COMPONENT_COMPILED", compiled::compile(component, "component.cwasm", &[])?.into()),
-        (
-            "CREOLE_COMPONENT_COUNTING",
-            compiled::compile(component, "counting.cwasm", compiled::COUNTING)?.into(),
-        ),
         ("CREOLE_WASI_HTTP", path(&artefacts.wasi_http)),
         ("CREOLE_WASMTIME", path(&artefacts.wasmtime)),
         ("CREOLE_WORKERD", path(&artefacts.workerd)),
@@ -142,7 +138,12 @@ fn variables(built: &Built, artefacts: &Artefacts, manner: Manner) -> Result<Var
         ("CREOLE_WORKER_HOOKS_DIR", hooks.into()),
         ("CREOLE_PYTHON", path(&artefacts.python)),
         ("CARGO_TARGET_WASM32_WASIP1_RUNNER", runner),
-    ])
+    ];
+    if manner == Manner::Shipped {
+        let counting = compiled::compile(component, "counting.cwasm", compiled::COUNTING)?;
+        variables.push(("CREOLE_COMPONENT_COUNTING", counting.into()));
+    }
+    Ok(variables)
 }
 
 impl Built {

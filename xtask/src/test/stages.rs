@@ -194,7 +194,7 @@ pub(super) fn stages_beside() -> Vec<Stage> {
             Work::Own(|_, each| operate::chaos(Host::Component, CHAOS_SECONDS, each)),
         ),
         // Units and fixtures show what depends on the width of pointers. What the core costs as
-        // WebAssembly is counted by `embedding`.
+        // WebAssembly is counted by `cost as shipped`.
         (
             "core as wasm",
             Work::Cargo(
