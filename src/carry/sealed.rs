@@ -11,6 +11,9 @@ use crate::text::{base64, words};
 /// First bytes of a sealed text: the letters `CRC` and the version.
 const CONTENT: [u8; 4] = *b"CRC\x01";
 
+/// Beginnings of the members that Creole has sealed, as base64 in a JSON string.
+pub(crate) const BEGINNINGS: [&str; 2] = ["\"Q1JDAQ", "\"Q1JJAQ"];
+
 /// Tag of the record that holds the text of a result.
 const TEXT: u8 = 1;
 
@@ -41,7 +44,10 @@ pub(crate) fn open(sealed: &str) -> Option<String> {
     let record = bytes.strip_prefix(&CONTENT)?.strip_prefix(&[TEXT])?;
     let (length, text) = record.split_first_chunk()?;
     let is_whole = usize::try_from(u32::from_be_bytes(*length)) == Ok(text.len());
-    if is_whole { String::from_utf8(text.to_vec()).ok() } else { None }
+    let text = String::from_utf8(text.to_vec()).ok().filter(|_| is_whole)?;
+    // A control character takes six bytes in JSON, and the texts that Creole seals have none.
+    let is_control = |letter: char| letter.is_control() && !matches!(letter, '\n' | '\t');
+    (!text.contains(is_control)).then_some(text)
 }
 
 /// Returns the first characters of the text in an `encrypted_content`, at most `letters`. The rest

@@ -167,11 +167,13 @@ fn add(places: &mut Vec<usize>, place: usize) {
 
 /// Returns the result of a call without one.
 fn missing<'a>(call: &ToolUse<'a>, warnings: &mut Warnings) -> ToolResult<'a> {
-    let (code, text) = match call.is_server {
-        true => ("server_call_dropped", NOT_RUN),
-        false => ("tool_result_missing", MISSING),
+    let text = if call.is_server {
+        warnings.add("server_call_dropped");
+        NOT_RUN
+    } else {
+        warnings.add("tool_result_missing");
+        MISSING
     };
-    warnings.add(code);
     let text = Text { text: Str::plain(text), cached: None, citations: None };
     let content = vec![Block::Text(text)];
     ToolResult { id: call.id, content, is_error: !call.is_server, cleared: false }
@@ -351,7 +353,7 @@ fn check_server_calls(messages: &[Message<'_>]) -> Result<(), Error> {
     // Results of the client's tools alone leave the assistant's turn open.
     let ends_turn = |message: &Message<'_>| {
         let is_result = |block: &Block<'_>| matches!(block, Block::ToolResult(_));
-        message.role == Role::Assistant || !message.content.iter().all(is_result)
+        message.role != Role::Assistant && !message.content.iter().all(is_result)
     };
     let last = messages.iter().rposition(ends_turn).unwrap_or_default();
     let mut answered = NameSet::default();
@@ -365,7 +367,11 @@ fn check_server_calls(messages: &[Message<'_>]) -> Result<(), Error> {
             let Block::ServerToolUse(call) = block else { continue };
             let (id, name) = (call.id.decode(), call.name.decode());
             if !answered.contains(&id) {
-                let kind = if call.server.is_some() { "mcp" } else { &*name };
+                let kind = match &*name {
+                    _ if call.server.is_some() => "mcp",
+                    name if name.starts_with("tool_search_tool") => "tool_search",
+                    name => name,
+                };
                 return Err(Error::invalid(format!(
                     "messages.{at}: `{name}` tool use with id `{id}` was found without a \
                      corresponding `{kind}_tool_result` block"

@@ -221,6 +221,11 @@ pub const WARNINGS: &[CodeMeaning] = &[
         "`mcp_unavailable:NAME`. `\"unavailable\": \"error\"` refuses such requests",
     ),
     row(
+        "search_as_text",
+        "searches that Creole ran became texts, without citations of their pages",
+        "The upstream speaks Messages, and accepts only results that it has sealed itself",
+    ),
+    row(
         "server_call_dropped",
         "a call of a server tool was not run, and the model was told so",
         "The client went on without its result. The real API refuses such a request",

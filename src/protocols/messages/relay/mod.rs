@@ -62,7 +62,7 @@ pub(super) fn write_request(
     warnings: &mut Warnings,
 ) -> Result<Translated, Error> {
     let sent = surrogates::without_halves(client.body);
-    let mut body = sealed::unsealed(&sent)?;
+    let mut body = sealed::unsealed(&sent, warnings)?;
     if !refused.is_empty() && takes(client) {
         for refused in refused {
             body = Without { refused, warnings }.request(&body)?.into_owned().into();
