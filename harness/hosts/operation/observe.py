@@ -163,6 +163,14 @@ def exchanges(host, upstream, check):
     return outcomes
 
 
+def no_canary(host, name, check):
+    """Nothing of any contents is in the log."""
+    # A path is a name, not contents; everything else of ours begins with the same word.
+    text = host.text().replace("/v1/messages/canary-batches", "")
+    found = [line for line in text.splitlines() if "canary" in line.lower() or "Y2FuYXJ5" in line]
+    check(name + "no canary in the log", not found, "\n".join(found[:5]))
+
+
 def contents(host, check):
     """More that must leave no trace of contents: what is refused, counted, passed on and given up."""
     host.send(messages("text", False), "/v1/messages/count_tokens?key=canary-query")
@@ -174,10 +182,7 @@ def contents(host, check):
     check("a client that leaves is one line", len(lines) == 1, str(lines))
     check("a client that leaves", lines[0]["outcome"] == "abandoned" and lines[0]["cause"] == "client_gone", str(lines))
     time.sleep(0.5)
-    # A path is a name, not contents; everything else of ours begins with the same word.
-    text = host.text().replace("/v1/messages/canary-batches", "")
-    found = [line for line in text.splitlines() if "canary" in line.lower() or "Y2FuYXJ5" in line]
-    check("no canary in the log", not found, "\n".join(found[:5]))
+    no_canary(host, "", check)
     shapes = [line["shape"] for line in host.lines() if line.get("shape", {}).get("messages") == 3]
     check("debug logs shapes", bool(shapes), "no line has a shape")
     check("shapes are right", all(one["tool_results"] == 2 and one["tool_ids_decoded"] == 1 and one["tool_ids_foreign"] == 1 for one in shapes), str(shapes[:2]))
@@ -212,20 +217,22 @@ def metrics(host, outcomes, check):
     check("no canary in the metrics", "canary" not in text, "")
 
 
-def server_tools(host, check):
+def server_tools(host, upstream, check):
     """A search for tools, which every host runs by itself: two rounds of one answer, counted and without contents."""
     search = {"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"}
     found = {**TOOL, "name": "canary-upstream-query", "defer_loading": True}
+    before = len(upstream.seen)
     got = host.send(messages("search", True, tools=[TOOL, search, found]))
+    check("server tools: two rounds", len(upstream.seen) == before + 2, str(len(upstream.seen) - before))
     check("server tools: whole", got.status == 200 and got.ended() and "tool_search_tool_result" in got.text, got.text[-500:])
     line = host.line(got.headers["request-id"])[0]
     check("server tools: log", line["server_tools"]["turns"] == 2, str(line))
-    found = [one for one in host.text().splitlines() if "canary" in one.lower().replace("canary-batches", "")]
-    check("server tools: no canary in the log", not found, "\n".join(found[:5]))
+    no_canary(host, "server tools: ", check)
     if host.metrics_url != "-":
-        samples = host.samples()
-        calls = total(samples, "creole_server_tool_calls_total", tool="tool_search", result="ok")
-        check("metrics: server tools", calls == 1 and total(samples, "creole_server_tool_turns_total") == 2, str(calls))
+        calls = until("the call", lambda: total(host.samples(), "creole_server_tool_calls_total", tool="tool_search", result="ok"))
+        turns = total(host.samples(), "creole_server_tool_turns_total")
+        check("metrics: server tools", (calls, turns) == (1, 2), f"{calls} {turns}")
+        check("server tools: no canary in the metrics", "canary" not in host.exposition(), "")
 
 
 def histograms(host, check):
@@ -265,7 +272,7 @@ def main(host_name, address, upstream_port, log, metrics_url, board):
     contents(host, check)
     if metrics_url != "-":
         metrics(host, outcomes, check)
-    server_tools(host, check)
+    server_tools(host, upstream, check)
     if metrics_url != "-":
         histograms(host, check)
         dashboard(host, board, check)
