@@ -144,7 +144,8 @@ impl Steps {
         };
         let current = self.current.as_ref().map_or(0, held);
         let between = self.between.as_ref().map_or(0, |step| step.held_bytes());
-        let current = current.saturating_add(between);
+        let opening = self.opening.iter().map(|block| block.held_bytes());
+        let current = opening.fold(current.saturating_add(between), usize::saturating_add);
         self.hold.as_ref().map_or(current, |hold| current.saturating_add(hold.held_bytes()))
     }
 

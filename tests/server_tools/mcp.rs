@@ -116,6 +116,24 @@ fn with_the_newest_beta_an_answer_begins_with_the_list_and_the_list_is_pinned() 
 }
 
 #[test]
+fn a_client_is_not_told_the_tools_that_the_operator_does_not_permit() {
+    for (limits, told) in [
+        (r#", "blocked_tools": ["sub"]"#, vec!["add", "mul"]),
+        (r#", "allowed_tools": ["mul"]"#, vec!["mul"]),
+    ] {
+        let three = result(1, listed(&["add", "sub", "mul"]));
+        let mut session = session(json!({}), &[turn("Hi", &[])], &[three]);
+        session.headers = vec![("anthropic-beta", "mcp-client-2026-09-15")];
+        let mcp = format!(r#", "mcp": {{"servers": {{"s": {{"url": "http://mcp/x"{limits}}}}}}}"#);
+        session.config = session::config(&mcp);
+        let got = session.run();
+        let tools = got.message["content"][0]["tools"].as_array().unwrap();
+        let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+        assert_eq!(names, told);
+    }
+}
+
+#[test]
 fn a_list_is_told_even_if_the_model_gets_none_of_its_tools() {
     let mut session = session(json!({}), &[turn("Hi", &[])], &[result(1, listed(&[]))]);
     session.headers = vec![("anthropic-beta", "mcp-client-2026-09-15")];

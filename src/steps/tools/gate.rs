@@ -166,7 +166,7 @@ impl ToolGate {
         self.client.write(
             Event::Stopped(&Stop {
                 counts: self.sums.counts,
-                searches: self.sums.told.uses.then_some(searches),
+                searches: if self.sums.told.uses { Some(searches) } else { stop.searches },
                 fetches: self.sums.told.uses.then_some(uses.fetches),
                 iterations: rounds.unwrap_or_default(),
                 cleared: self.sums.cleared,

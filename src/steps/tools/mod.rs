@@ -96,7 +96,8 @@ impl OpeningBlock {
         }
     }
 
-    fn held_bytes(&self) -> usize {
+    /// Returns the memory size of the block's texts in bytes.
+    pub(crate) fn held_bytes(&self) -> usize {
         match self {
             Self::Call(call) => call.held_bytes(),
             Self::Result(id, output, _) => id.len().saturating_add(output.held_bytes()),

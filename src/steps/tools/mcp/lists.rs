@@ -7,17 +7,17 @@ use super::call::{LIST_MS, McpJob, McpListJob, McpOutcome, read_limits};
 use super::era::McpFailure;
 use super::list::McpList;
 use super::session::AnswerSessions;
-use crate::config::{McpUnavailable, Protocol, Settings};
+use crate::config::{McpConnector, McpUnavailable, Protocol, Settings};
 use crate::error::Error;
 use crate::headers::Header;
 use crate::model::Request;
-use crate::model::mcp::ListedTool;
+use crate::model::mcp::{ListedTool, McpTarget};
 use crate::observe::report::Report;
 use crate::observe::warning::Warnings;
 use crate::protocols;
 use crate::steps::{Came, Change, Opening, OpeningBlock, Question, ReadLimits, See, Step, blocks};
 use crate::text::words;
-use crate::tools::mcp_here::{McpPlan, PlannedServer};
+use crate::tools::mcp_here::{McpPlan, PlannedServer, permits};
 
 /// Beta of the MCP connector in which an answer begins with the lists of the servers that were
 /// asked.
@@ -92,6 +92,22 @@ fn betas(headers: &[Header]) -> String {
     betas.join(",")
 }
 
+/// Returns the part of a list that a client is told: the tools that are offered, without those that
+/// the operator does not permit.
+fn told(
+    list: &Arc<McpList>,
+    kept: &[ListedTool],
+    target: &McpTarget,
+    settings: &McpConnector,
+) -> Arc<McpList> {
+    let is_told = |tool: &&ListedTool| permits(settings, target, &tool.name);
+    if kept.len() == list.tools.len() && kept.iter().all(|tool| is_told(&tool)) {
+        return Arc::clone(list);
+    }
+    let tools = kept.iter().filter(is_told).cloned().collect();
+    Arc::new(McpList { tools, ..McpList::default() })
+}
+
 impl McpLists {
     /// Returns the jobs that are not done.
     fn waiting(&self) -> impl Iterator<Item = &McpListJob> {
@@ -101,19 +117,27 @@ impl McpLists {
         })
     }
 
-    /// Returns the lists as blocks of the answer, for a client that sends lists back.
-    fn blocks(&self, servers: &[&PlannedServer], see: &See<'_>) -> Vec<OpeningBlock> {
+    /// Returns the lists as blocks of the answer, for a client that sends lists back. `kept`: the
+    /// tools of each list that are offered.
+    fn blocks(
+        &self,
+        servers: &[&PlannedServer],
+        kept: &[&[ListedTool]],
+        see: &See<'_>,
+    ) -> Vec<OpeningBlock> {
         if !words::has(&betas(see.headers), WITH_LISTINGS) {
             return Vec::new();
         }
-        let listed = servers.iter().zip(&self.lists).filter(|(server, _)| server.at.is_some());
-        let block = |(server, list): (&&PlannedServer, &WantedList)| match list {
-            WantedList::Remembered(list) | WantedList::Come(Ok(list)) => {
-                Some(OpeningBlock::Listing(server.target.name.clone(), Arc::clone(list)))
-            }
-            WantedList::Come(Err(_)) | WantedList::Asked(_) => None,
+        let settings = &see.config.settings.server_tools.mcp;
+        let lists = servers.iter().zip(&self.lists).zip(kept);
+        let block = |((server, list), kept): ((&&PlannedServer, &WantedList), &&[ListedTool])| {
+            let (WantedList::Remembered(list) | WantedList::Come(Ok(list))) = list else {
+                return None;
+            };
+            let target = &server.target;
+            Some(OpeningBlock::Listing(target.name.clone(), told(list, kept, target, settings)))
         };
-        listed.filter_map(block).collect()
+        lists.filter(|((server, _), _)| server.at.is_some()).filter_map(block).collect()
     }
 
     /// Keeps the lists and the eras of the servers for later exchanges.
@@ -190,7 +214,7 @@ impl Step for McpLists {
             lists.push(&[]);
         }
         let body = plan.pinned(see.text().unwrap_or_default(), &lists);
-        let blocks = self.blocks(&asked, see);
+        let blocks = self.blocks(&asked, &lists, see);
         Ok(Change::Opening(Opening { body, blocks, step: None, is_whole: false }))
     }
 

@@ -87,6 +87,13 @@ impl ToolMemory {
 
     /// Remembers the era of a server.
     pub(crate) fn note_era(&self, url: &str, era: McpEra, now: Millis) {
+        let is_same = |one: &&mut RememberedServer| {
+            one.url == url && matches!(one.what, Knowledge::Era(known) if known == era)
+        };
+        if let Some(known) = self.lock().iter_mut().find(is_same) {
+            known.until = now.saturating_add(ERA_MS);
+            return;
+        }
         let is_old = |what: &Knowledge| matches!(what, Knowledge::Era(_));
         self.note(url, Knowledge::Era(era), ERA_MS, now, is_old);
     }
