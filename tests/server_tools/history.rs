@@ -189,18 +189,3 @@ fn a_client_that_changed_sealed_texts_loses_them_and_nothing_else() {
         assert!(result.ends_with("[1] A\nhttps://a.example/x"), "{result}");
     }
 }
-
-#[test]
-fn a_conversation_can_go_on_at_an_upstream_of_the_messages_api() {
-    let got = searched();
-    let mut session =
-        Session::new(&[Turn::Fails(400, "{}")], &[]).with("messages", after(&got, json!("Sure?")));
-    session.config = crate::support::drive::config(
-        r#"{"upstreams": {"main": {"key": "none", "protocol": "anthropic"}}}"#,
-    );
-    let next = session.once(false);
-    let blocks = next.asked[0]["messages"][1]["content"].as_array().unwrap();
-    assert!(blocks.iter().all(|block| block["type"] == "text"), "{blocks:?}");
-    assert!(blocks[2]["text"].as_str().unwrap().contains("[1] A\nhttps://a.example/x\nAlpha"));
-    assert!(next.report.warnings.iter().any(|warning| warning.code == "search_as_text"));
-}

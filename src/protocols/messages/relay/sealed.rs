@@ -131,7 +131,9 @@ mod tests {
 
     fn messages(messages: &Value) -> Value {
         let body = json!({"model": "m", "messages": messages}).to_string();
-        let body = unsealed(&body, &mut Warnings::new(true)).unwrap();
+        let mut warnings = Warnings::new(true);
+        let body = unsealed(&body, &mut warnings).unwrap();
+        assert!(warnings.iter().any(|warning| warning.code == "search_as_text"));
         serde_json::from_str::<Value>(&body).unwrap()["messages"].clone()
     }
 
