@@ -16,7 +16,7 @@ use crate::children::{Children, Stop};
 use crate::hosts::{Host, Plan, Prepared, Started};
 use crate::http::{self, Url};
 use crate::workspace::{self, step};
-pub(crate) use beside::Service;
+pub(crate) use beside::{Service, configure as configure_services};
 
 /// Options of `cargo xtask run`.
 #[derive(Args)]

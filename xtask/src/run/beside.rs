@@ -44,7 +44,7 @@ impl Service {
 ///
 /// # Errors
 /// The configuration has settings of such a service already.
-pub(super) fn configure(
+pub(crate) fn configure(
     document: &mut Map<String, Value>,
     services: &[(Service, SocketAddr)],
     host: Host,
