@@ -176,7 +176,15 @@ fn leave_out(
 ) -> Result<(), Error> {
     if needed || warnings.strict() {
         let path = path_at(body, server.definition.at);
-        return Err(Error::unsupported_kind(&path, &format!("the server tool {}", server.name)));
+        let name = server.name;
+        if name == "web_search" {
+            // Claude Code shows this to its user, in place of the results of its search.
+            return Err(Error::invalid(format!(
+                "{path}: the server tool {name} is not supported by this gateway without a search \
+                 service: --search URL, or server_tools.web_search in its configuration"
+            )));
+        }
+        return Err(Error::unsupported_kind(&path, &format!("the server tool {name}")));
     }
     warnings.add_named("dropped", &server.definition.tool_type);
     Ok(())

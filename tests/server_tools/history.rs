@@ -35,6 +35,31 @@ fn an_answer_that_comes_back_is_the_same_conversation_for_the_upstream() {
 }
 
 #[test]
+fn an_upstream_with_ids_of_its_own_form_gets_the_same_ids_in_each_request() {
+    let config = support::drive::config(
+        r#"{"upstreams": {"main": {"url": "http://main", "key": "none", "profile": "mistral"}},
+            "server_tools": {"web_search": {"kind": "searxng", "url": "http://search"}}}"#,
+    );
+    let of_mistral = |turns: &[Turn], searches: &[Search]| {
+        let mut session = Session::new(turns, searches);
+        session.config = std::sync::Arc::clone(&config);
+        session
+    };
+    let turns = [turn("", &[("web_search", r#"{"query":"alpha"}"#)]), turn("It is 1.", &[])];
+    let got = of_mistral(&turns, &[found(&[A])]).run();
+    let call = &got.asked[1]["messages"][1]["tool_calls"][0]["id"];
+    let id = call.as_str().unwrap();
+    assert!(id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric()), "{id}");
+    assert_eq!(&got.asked[1]["messages"][2]["tool_call_id"], call);
+    let next =
+        of_mistral(&[turn("Yes.", &[])], &[]).with("messages", after(&got, json!("Sure?"))).run();
+    assert_eq!(
+        next.asked[0]["messages"].as_array().unwrap()[1..3],
+        got.asked[1]["messages"].as_array().unwrap()[1..3]
+    );
+}
+
+#[test]
 fn calls_of_a_tool_that_the_request_no_longer_has_are_told_in_words() {
     let got = searched();
     let tools = json!([{"name": "run", "input_schema": {"type": "object"}}]);

@@ -160,12 +160,25 @@ impl Session {
     /// Lets the client leave while a round waits for its repeat. Returns true if the exchange ends
     /// then, with nothing left to do.
     pub(crate) fn leaves_in_the_pause(&self) -> bool {
+        self.left(2)
+    }
+
+    /// Lets the client leave while a search runs. Returns true if the exchange ends then, with
+    /// nothing left to do.
+    pub(crate) fn leaves_in_the_search(&self) -> bool {
+        self.left(1)
+    }
+
+    /// Lets the client leave once the upstream was asked so often and nothing is answered.
+    fn left(&self, rounds: usize) -> bool {
         let mut body = self.body.clone();
         body["stream"] = true.into();
         let mut run = self.started(body.to_string());
-        run.leaves = true;
+        run.leaves_after = Some(rounds);
         run.finish();
-        run.exchange.is_ended() && run.exchange.poll_timeout().is_none()
+        let is_idle = run.exchange.poll_timeout().is_none();
+        let asks = run.exchange.poll_call(run.now).is_some();
+        run.exchange.is_ended() && is_idle && !asks && run.asked.len() == rounds
     }
 
     /// Runs the session with this text as the client's body.
@@ -210,7 +223,7 @@ impl Session {
             answers: 0,
             head: None,
             bytes: Vec::new(),
-            leaves: false,
+            leaves_after: None,
         }
     }
 }
@@ -239,8 +252,8 @@ struct Run<'s> {
     answers: usize,
     head: Option<creole::Head>,
     bytes: Vec<u8>,
-    /// The client leaves once nothing is open.
-    leaves: bool,
+    /// Number of requests to the upstream after which the client leaves, once no answer is there.
+    leaves_after: Option<usize>,
 }
 
 impl Run<'_> {
@@ -278,7 +291,7 @@ impl Run<'_> {
             } else if let Some(place) = self.next_answer() {
                 let (id, at) = self.open.remove(place);
                 self.give(id, at);
-            } else if self.leaves && self.asked.len() > 1 {
+            } else if self.leaves_after == Some(self.asked.len()) {
                 self.exchange.handle_client_gone(self.now);
             } else if let Some(until) = self.exchange.poll_timeout() {
                 assert!(until > self.now, "the time stands still");

@@ -103,6 +103,25 @@ fn the_first_round_is_left_to_the_client_to_repeat() {
 }
 
 #[test]
+fn a_client_gets_pings_while_a_search_is_silent() {
+    let turns = [search("alpha"), turn("Done.", &[])];
+    let mut session = Session::new(&turns, &[Search::Hangs]);
+    session.config = with(r#""ping_interval_ms": 4000"#, "");
+    let got = session.run();
+    assert_eq!((got.codes(), got.times.as_slice()), (vec!["unavailable"], &[0, 15_000][..]));
+    let stream = String::from_utf8(session.once(true).bytes).unwrap();
+    let (_, after) = stream.split_once("server_tool_use").unwrap();
+    let (meanwhile, _) = after.split_once("web_search_tool_result").unwrap();
+    assert_eq!(meanwhile.matches("event: ping").count(), 3, "{stream}");
+}
+
+#[test]
+fn a_client_that_leaves_in_a_search_ends_the_exchange() {
+    let session = Session::new(&[search("alpha")], &[Search::Hangs]);
+    assert!(session.leaves_in_the_search());
+}
+
+#[test]
 fn a_client_gets_pings_while_a_round_pauses() {
     let mut session = after_a_search(&[Turn::AsksForPause(429, "10"), turn("Done.", &[])]);
     session.config = with(r#""ping_interval_ms": 4000"#, "");

@@ -16,7 +16,7 @@ use crate::children::{Children, Stop};
 use crate::hosts::{Host, Plan, Prepared, Started};
 use crate::http::{self, Url};
 use crate::workspace::{self, step};
-pub(crate) use beside::Service;
+pub(crate) use beside::{Service, configure as configure_services};
 
 /// Options of `cargo xtask run`.
 #[derive(Args)]
@@ -83,10 +83,8 @@ pub(crate) fn run(
     start_services: impl FnOnce(&[Service], &mut Children) -> Result<Vec<(Service, SocketAddr)>>,
 ) -> Result<()> {
     let stop = Stop::shared()?;
-    let host = match options.services.is_empty() {
-        true => options.host.unwrap_or(Host::Envoy),
-        false => beside::host(options.host)?,
-    };
+    let usual = if options.services.is_empty() { Host::Envoy } else { Host::Gateway };
+    let host = options.host.unwrap_or(usual);
     let mut document = match &options.config {
         Some(path) => {
             let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
@@ -110,7 +108,7 @@ pub(crate) fn run(
         profile = profile.or(Some("llama.cpp"));
     }
     let services = start_services(&options.services, &mut children)?;
-    beside::configure(&mut document, &services)?;
+    beside::configure(&mut document, &services, host)?;
     let serving = start(host, given, document, profile, listen, &mut children)?;
     print(&serving, &options.services);
     children.watch()?;

@@ -2,7 +2,7 @@
 //! started on ports of this machine.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -25,20 +25,36 @@ pub(crate) fn start(
     wanted.iter().map(|service| Ok((*service, one(*service, children)?))).collect()
 }
 
+/// Returns the path of a service's log. SearXNG's log has each query, in a line of its own.
+pub(crate) fn log(service: Service) -> PathBuf {
+    installed(service).join("log")
+}
+
+fn folder(service: Service) -> &'static str {
+    match service {
+        Service::Search => "search",
+        Service::Mcp => "mcp",
+    }
+}
+
+fn installed(service: Service) -> PathBuf {
+    workspace::own().join("services").join(folder(service))
+}
+
 fn one(service: Service, children: &mut Children) -> Result<SocketAddr> {
-    let (name, folder, page) = match service {
-        Service::Search => ("SearXNG", "search", "/"),
-        Service::Mcp => ("the MCP server", "mcp", "/mcp"),
+    let (name, page) = match service {
+        Service::Search => ("SearXNG", "/"),
+        Service::Mcp => ("the MCP server", "/mcp"),
     };
-    let sources = workspace::root().join("harness/services").join(folder);
-    let installed = workspace::own().join("services").join(folder);
+    let sources = workspace::root().join("harness/services").join(folder(service));
+    let installed = installed(service);
     locked(name, &sources, &installed, None)?;
     let address = http::free_port()?;
     let mut command = match service {
         Service::Search => search(&sources, &installed, address),
         Service::Mcp => mcp(&sources, &installed, address)?,
     };
-    let log = installed.join("log");
+    let log = log(service);
     step(&format!("starting {name}"), || {
         children.start(name, &mut command, &log)?;
         children.wait_until(name, START_TIME, || http::status(address, page).is_ok())

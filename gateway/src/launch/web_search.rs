@@ -18,8 +18,7 @@ pub(super) fn note(config: Option<&Config>) -> String {
     if upstream.is_some_and(|upstream| upstream.profile.web_search != WebSearch::Drop) {
         return "WebSearch works: the upstream searches itself".to_owned();
     }
-    "WebSearch finds nothing, because no search service is named: --search URL names a SearXNG"
-        .to_owned()
+    "WebSearch fails, because no search service is named: --search URL names a SearXNG".to_owned()
 }
 
 #[cfg(test)]
@@ -37,7 +36,7 @@ mod tests {
     fn each_gateway_has_its_own_line() {
         assert!(note(None).contains("if that gateway has a search service"));
         let none = note(Some(&config(|_| {})));
-        assert!(none.contains("finds nothing") && none.contains("--search URL"), "{none}");
+        assert!(none.contains("WebSearch fails") && none.contains("--search URL"), "{none}");
         let named = config(|config| {
             config.set_search("http://127.0.0.1:8888/?key=sk-1", "--search").unwrap();
         });

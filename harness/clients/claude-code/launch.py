@@ -68,14 +68,19 @@ def main():
         work = os.path.join(home, "project")
         os.makedirs(work)
         command = '{"command": "echo hello > hello.txt; cat hello.txt", "description": "Say hello"}'
-        ran = subprocess.run(
-            [CREOLE, "launch", "claude", "--", "--allowedTools", "Bash", "-p",
-             f"demo:tool Bash demo:input {command}"],
-            cwd=work, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False,
-            env={"HOME": home, "PATH": os.path.dirname(CLAUDE) + ":" + os.environ["PATH"],
-                 "OPENAI_API_KEY": "sk-canary"},
-        )
-        shown = f"{ran.returncode}\n{ran.stdout}\n{ran.stderr}"
+
+        def launch(tool, prompt, **environment):
+            return subprocess.run(
+                [CREOLE, "launch", "claude", "--", "--allowedTools", tool, "-p", prompt],
+                cwd=work, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False,
+                env={"HOME": home, "PATH": os.path.dirname(CLAUDE) + ":" + os.environ["PATH"],
+                     "OPENAI_API_KEY": "sk-canary", **environment},
+            )
+
+        ran = launch("Bash", f"demo:tool Bash demo:input {command}")
+        # The tool is in the first request then, and need not be found by another search.
+        searched = launch("WebSearch", "demo:search context window", ENABLE_TOOL_SEARCH="false")
+        shown = "\n".join(f"{it.returncode}\n{it.stdout}\n{it.stderr}" for it in (ran, searched))
         made = os.path.exists(os.path.join(work, "hello.txt"))
     demo.kill()
     checks = {
@@ -83,6 +88,9 @@ def main():
         "its_tool_ran": made,
         "it_says_what_it_took": f"model {MODEL}: the only one" in ran.stderr,
         "each_request_asks_for_the_model": {body.get("model") for body in Ollama.asked} == {MODEL},
+        "a_search_without_a_service_says_what_is_missing":
+            "WebSearch fails, because no search service is named" in searched.stderr
+            and "not supported by this gateway without a search service: --search URL" in searched.stdout,
         "no_key_of_a_vendor_is_told": "sk-canary" not in shown,
     }
     for name, good in checks.items():

@@ -34,6 +34,7 @@ pub mod emulator;
 pub mod hosts;
 pub mod ordinals;
 pub mod process;
+pub mod scripted;
 pub mod seam;
 pub mod suite;
 pub mod upstream;

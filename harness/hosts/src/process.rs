@@ -1,6 +1,6 @@
-//! Hosts that run as processes: Envoy and the gateway. Each process is started for one
-//! configuration, listens on a port of its own, logs to a file, and is killed when its value is
-//! dropped.
+//! Hosts that run as processes: Envoy, the gateway, and the component for servers of `wasi:http`.
+//! Each process is started for one configuration, listens on a port of its own, logs to a file, and
+//! is killed when its value is dropped.
 
 use std::fs::{self, File};
 use std::hash::{BuildHasher as _, RandomState};
@@ -155,6 +155,20 @@ impl Process {
         let listen = address.to_string();
         command.args(["serve", "--no-check", "--listen", &listen, "--config"]).arg(path);
         Self::start("gateway", &mut command, address, &folder)
+    }
+
+    /// Starts the component for servers of `wasi:http` in Wasmtime.
+    ///
+    /// # Errors
+    /// An environment variable is missing, or Wasmtime does not start; then the error text has the
+    /// end of Wasmtime's log.
+    pub fn wasi_http(config: &Value) -> Result<Self, String> {
+        let (wasmtime, component) = (file_of("CREOLE_WASMTIME")?, file_of("CREOLE_WASI_HTTP")?);
+        let (address, folder) = (free(), folder("wasi-http"));
+        let mut command = Command::new(wasmtime);
+        command.args(["serve", "-Scli", "-Opooling-allocator=n", "--addr", &address.to_string()]);
+        command.args(["--env", "CREOLE_CONFIG"]).env("CREOLE_CONFIG", config.to_string());
+        Self::start("wasi:http", command.arg(component), address, &folder)
     }
 
     fn start(

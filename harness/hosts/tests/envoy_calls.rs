@@ -5,15 +5,11 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use creole_hosts::client::send_within;
-use creole_hosts::process::{EnvoyOptions, Process};
+use creole_hosts::process::Process;
+use creole_hosts::scripted::{self, Asked, Scripted, Told, kinds, message, says};
 use creole_hosts::upstream::runtime;
 use creole_hosts::{End, Got, Request, cases};
 use serde_json::{Value, json};
-
-#[path = "envoy_calls/scripted.rs"]
-mod scripted;
-
-use scripted::{Asked, Scripted, Told};
 
 fn main() -> ExitCode {
     let world = World::start();
@@ -68,66 +64,29 @@ fn envoy(
         "safeguards": {"model": "judge", "upstream": "main"},
         "log": "debug",
     });
-    let cluster = |name: &str, server: &Scripted| {
-        json!({"name": name, "type": "STATIC", "load_assignment": {"cluster_name": name, "endpoints":
-            [{"lb_endpoints": [{"endpoint": {"address": {"socket_address":
-                {"address": "127.0.0.1", "port_value": server.address.port()}}}}]}]}})
-    };
-    let clusters = [cluster("model", model), cluster("finder", finder), cluster("notes", notes)];
-    let clusters: String = clusters.iter().map(|cluster| format!("  - {cluster}\n")).collect();
-    let route = "              - match: {prefix: /}\n";
-    let own = "              - match: {prefix: /, headers: [{name: x-creole-upstream, string_match: {exact: model}}]}\n                route: {cluster: model, timeout: 0s, idle_timeout: 600s}\n";
-    let changed = |yaml: String| {
-        assert!(yaml.contains(route) && yaml.contains("  clusters:\n"));
-        change(
-            yaml.replace(route, &format!("{own}{route}"))
-                .replace("  clusters:\n", &format!("  clusters:\n{clusters}")),
-        )
-    };
-    Process::envoy_with(&config, &EnvoyOptions::default(), &changed)
-        .unwrap_or_else(|reason| panic!("{reason}"))
+    scripted::envoy(&config, model, &[("finder", finder), ("notes", notes)], change)
 }
 
 /// Model that calls the tool of a request until the tool's result is there, and judges.
 fn model(asked: &Asked) -> Told {
     let sent: Value = serde_json::from_str(&asked.body).unwrap();
     let text = sent["messages"].to_string();
+    let stream = sent["stream"] == true;
     if sent["model"] == "judge" {
-        return Told::json(chat("{\"calls\": []}", &json!(null)));
+        return says(stream, "{\"calls\": []}", &[]);
     }
     if text.contains("image_url") {
         let error = json!({"error": {"message": "This model does not support image input"}});
         return Told { status: 400, ..Told::json(error) };
     }
     let has_result = sent["messages"].as_array().unwrap().iter().any(|it| it["role"] == "tool");
-    let tool = &sent["tools"][0]["function"]["name"];
-    let input = if tool == "web_search" { json!({"query": query(&text)}) } else { json!({"a": 1}) };
-    let call = json!({"index": 0, "id": "call_1", "type": "function",
-        "function": {"name": tool, "arguments": input.to_string()}});
-    let answers = has_result || tool.is_null();
-    if sent["stream"] != true {
-        return Told::json(if answers {
-            chat("It is 1.", &json!(null))
-        } else {
-            chat("", &json!([call]))
-        });
+    match sent["tools"][0]["function"]["name"].as_str().filter(|_| !has_result) {
+        None => says(stream, "It is 1.", &[]),
+        Some("web_search") => {
+            says(stream, "Let me see.", &[("web_search", json!({"query": query(&text)}))])
+        }
+        Some(tool) => says(stream, "Let me see.", &[(tool, json!({"a": 1}))]),
     }
-    let event = |delta: Value, reason: &str| {
-        let reason = if reason.is_empty() { Value::Null } else { reason.into() };
-        let choice = json!({"index": 0, "delta": delta, "finish_reason": reason});
-        format!("data: {}\n\n", json!({"id": "c", "choices": [choice]}))
-    };
-    let done = "data: [DONE]\n\n".to_owned();
-    Told::events(if answers {
-        vec![event(json!({"content": "It is 1."}), ""), event(json!({}), "stop"), done]
-    } else {
-        vec![
-            event(json!({"content": "Let me see."}), ""),
-            event(json!({"tool_calls": [call]}), ""),
-            event(json!({}), "tool_calls"),
-            done,
-        ]
-    })
 }
 
 /// Query that the model searches for: a large one if the user asks for much.
@@ -141,12 +100,6 @@ fn query(text: &str) -> &'static str {
     } else {
         "alpha"
     }
-}
-
-fn chat(content: &str, calls: &Value) -> Value {
-    let reason = if calls.is_null() { "stop" } else { "tool_calls" };
-    let message = json!({"role": "assistant", "content": content, "tool_calls": calls});
-    json!({"id": "c", "choices": [{"index": 0, "message": message, "finish_reason": reason}]})
 }
 
 /// Search service. It finds a megabyte of "much", 100 kB of "more", and takes long for "late".
@@ -184,33 +137,6 @@ fn ask(envoy: &Process, body: &Value, http2: bool) -> Got {
     request.http2 = http2;
     request.headers.push(("anthropic-beta".to_owned(), "mcp-client-2025-11-20".to_owned()));
     runtime().block_on(send_within(envoy.address, &request, Duration::from_secs(30)))
-}
-
-/// Returns the message of an answer, folded from events or whole.
-#[track_caller]
-fn message(got: &Got) -> Value {
-    let text = got.text();
-    assert_eq!((got.status, got.end), (200, End::Complete), "{text}");
-    if !got.header("content-type").unwrap().starts_with("text/event-stream") {
-        return got.json();
-    }
-    let (mut message, mut content) = (Value::Null, Vec::new());
-    for line in text.lines().filter_map(|line| line.strip_prefix("data: ")) {
-        let mut event: Value = serde_json::from_str(line).unwrap();
-        match event["type"].as_str().unwrap() {
-            "message_start" => message = event["message"].take(),
-            "content_block_start" => content.push(event["content_block"].take()),
-            "message_delta" => message["stop_reason"] = event["delta"]["stop_reason"].take(),
-            _ => {}
-        }
-    }
-    assert!(text.ends_with("data: {\"type\":\"message_stop\"}\n\n"), "{text}");
-    message["content"] = content.into();
-    message
-}
-
-fn kinds(message: &Value) -> Vec<&str> {
-    message["content"].as_array().unwrap().iter().map(|it| it["type"].as_str().unwrap()).collect()
 }
 
 /// Asks for a stream and a whole answer, over HTTP/1 and HTTP/2.

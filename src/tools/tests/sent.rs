@@ -19,7 +19,13 @@ fn server_tools_are_left_out_unless_they_are_needed() {
         let got = given.got();
         assert_eq!(got.body["tools"].as_array().unwrap().len(), 1);
         assert_eq!(got.warnings, format!("dropped:{tool_type}"));
-        let message = format!("tools[0]: the server tool {name} is not supported by this gateway");
+        let mut message =
+            format!("tools[0]: the server tool {name} is not supported by this gateway");
+        if name == "web_search" {
+            message.push_str(
+                " without a search service: --search URL, or server_tools.web_search in its configuration",
+            );
+        }
         for needed in [
             Given { strict: true, ..given },
             Given::tools(json!([server])).choice(json!({"type": "auto"})),

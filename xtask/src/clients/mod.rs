@@ -11,6 +11,7 @@ pub(crate) mod guards;
 pub(crate) mod install;
 pub(crate) mod launch;
 mod record;
+pub(crate) mod searches;
 pub(crate) mod servers;
 mod table;
 

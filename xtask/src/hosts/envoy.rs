@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context as _, Result, bail};
-use serde_json::json;
+use anyhow::{Context as _, Result, bail, ensure};
+use serde_json::{Value, json};
 
 use super::{Plan, Prepared, Started};
 use crate::children::Children;
@@ -40,6 +40,7 @@ impl Prepared for Envoy {
             Some(filter) => (template, filter.as_path()),
             None => (without_filter(&template)?, Path::new("")),
         };
+        let template = with_clusters(&template, &clusters(&plan.config, &authorities())?)?;
         let values = values(plan, admin, filter);
         let rendered = plan.folder.join("envoy.yaml");
         fs::write(&rendered, render(&template, &values)?)?;
@@ -112,6 +113,50 @@ pub(crate) fn transport(upstream: &Url, authorities: &str) -> String {
         }
     })
     .to_string()
+}
+
+/// Returns the clusters of the services that a configuration of Creole names with their addresses,
+/// each as JSON in one line. A forward proxy for pages has no address there, and is left out.
+fn clusters(config: &str, authorities: &str) -> Result<Vec<String>> {
+    let config: Value = serde_json::from_str(config)?;
+    let tools = config.get("server_tools");
+    let search = tools.and_then(|tools| tools.get("web_search"));
+    let servers = tools.and_then(|tools| tools.pointer("/mcp/servers")?.as_object());
+    let mut known: Vec<(&str, Url)> = Vec::new();
+    for service in search.into_iter().chain(servers.into_iter().flat_map(|all| all.values())) {
+        let text = |key| service.get(key).and_then(Value::as_str);
+        let (Some(name), Some(url)) = (text("cluster"), text("url")) else { continue };
+        let url = Url::parse(url)?;
+        match known.iter().find(|(other, _)| *other == name) {
+            Some((_, other)) => ensure!(
+                (&other.host, other.port, other.tls) == (&url.host, url.port, url.tls),
+                "the cluster {name} cannot be at two addresses: name another for one of them"
+            ),
+            None => known.push((name, url)),
+        }
+    }
+    known.iter().map(|(name, url)| cluster(name, url, authorities)).collect()
+}
+
+/// Returns a cluster of Envoy with the server of a URL, as JSON in one line.
+fn cluster(name: &str, url: &Url, authorities: &str) -> Result<String> {
+    let transport: Value = serde_json::from_str(&transport(url, authorities))?;
+    let address = json!({"socket_address": {"address": url.host, "port_value": url.port}});
+    let endpoints = json!([{"lb_endpoints": [{"endpoint": {"address": address}}]}]);
+    let cluster = json!({
+        "name": name, "type": "STRICT_DNS", "dns_lookup_family": "V4_PREFERRED",
+        "connect_timeout": "5s", "transport_socket": transport,
+        "load_assignment": {"cluster_name": name, "endpoints": endpoints}
+    });
+    Ok(cluster.to_string())
+}
+
+/// Returns the template of Envoy's configuration with further clusters.
+fn with_clusters(template: &str, clusters: &[String]) -> Result<String> {
+    const CLUSTERS: &str = "\n  clusters:\n";
+    let lines: String = clusters.iter().map(|cluster| format!("  - {cluster}\n")).collect();
+    let parts = template.split_once(CLUSTERS).context("envoy/envoy.yaml has no clusters")?;
+    Ok(format!("{}{CLUSTERS}{lines}{}", parts.0, parts.1))
 }
 
 /// Returns the template of Envoy's configuration without Creole's filter.

@@ -22,41 +22,32 @@ pub(crate) enum Service {
 
 impl Service {
     /// Returns the settings of the service that listens at `address`, with their keys.
-    fn settings(self, address: SocketAddr) -> (&'static str, Value) {
-        match self {
+    fn settings(self, address: SocketAddr, host: Host) -> (&'static str, Value) {
+        let (cluster, mut own) = match self {
             Self::Search => {
-                ("web_search", json!({"kind": "searxng", "url": format!("http://{address}")}))
+                ("search", json!({"kind": "searxng", "url": format!("http://{address}")}))
             }
-            Self::Mcp => {
-                let server = json!({"url": format!("http://{address}/mcp")});
-                ("mcp", json!({"servers": {MCP_SERVER: server}}))
-            }
+            Self::Mcp => (MCP_SERVER, json!({"url": format!("http://{address}/mcp")})),
+        };
+        if let (Host::Envoy, Some(own)) = (host, own.as_object_mut()) {
+            own.insert("cluster".to_owned(), cluster.into());
+        }
+        match self {
+            Self::Search => ("web_search", own),
+            Self::Mcp => ("mcp", json!({"servers": {MCP_SERVER: own}})),
         }
     }
 }
 
-/// Returns the host on which server tools run: the named one, else the gateway.
-///
-/// # Errors
-/// The named host is not one on which server tools were run with these services.
-pub(super) fn host(named: Option<Host>) -> Result<Host> {
-    match named {
-        None => Ok(Host::Gateway),
-        Some(Host::Gateway) => Ok(Host::Gateway),
-        Some(host) => bail!(
-            "--with starts services beside the gateway alone so far, and not beside {}: leave --on out",
-            host.name()
-        ),
-    }
-}
-
-/// Writes the settings of the services into the configuration.
+/// Writes the settings of the services into the configuration of a host. Envoy calls services
+/// through clusters alone, whose names are in these settings.
 ///
 /// # Errors
 /// The configuration has settings of such a service already.
-pub(super) fn configure(
+pub(crate) fn configure(
     document: &mut Map<String, Value>,
     services: &[(Service, SocketAddr)],
+    host: Host,
 ) -> Result<()> {
     if services.is_empty() {
         return Ok(());
@@ -64,7 +55,7 @@ pub(super) fn configure(
     let tools = document.entry("server_tools").or_insert_with(|| Map::new().into());
     let tools = tools.as_object_mut().context("server_tools: expected an object")?;
     for (service, address) in services {
-        let (key, settings) = service.settings(*address);
+        let (key, settings) = service.settings(*address, host);
         if tools.insert(key.to_owned(), settings).is_some() {
             bail!("the configuration has server_tools.{key} already: leave it out, or --with");
         }
@@ -138,24 +129,28 @@ mod tests {
     #[test]
     fn the_services_become_settings_unless_the_configuration_has_some() {
         let mut made = Map::new();
-        configure(&mut made, &BOTH.map(|service| (service, address()))).unwrap();
+        configure(&mut made, &BOTH.map(|service| (service, address())), Host::Worker).unwrap();
         let wanted = json!({"server_tools": {
             "web_search": {"kind": "searxng", "url": "http://127.0.0.1:8888"},
             "mcp": {"servers": {"everything": {"url": "http://127.0.0.1:8888/mcp"}}}}});
         assert_eq!(Value::Object(made.clone()), wanted);
-        let error = configure(&mut made, &[(Service::Search, address())]).unwrap_err();
+        let error =
+            configure(&mut made, &[(Service::Search, address())], Host::Worker).unwrap_err();
         assert!(error.to_string().contains("server_tools.web_search already"), "{error}");
         let mut none = Map::new();
-        configure(&mut none, &[]).unwrap();
+        configure(&mut none, &[], Host::Worker).unwrap();
         assert_eq!(none, Map::new());
     }
 
     #[test]
-    fn the_gateway_alone_gets_services() {
-        assert!(matches!(host(None).unwrap(), Host::Gateway));
-        assert!(matches!(host(Some(Host::Gateway)).unwrap(), Host::Gateway));
-        let error = host(Some(Host::Envoy)).unwrap_err().to_string();
-        assert!(error.contains("not beside envoy: leave --on out"), "{error}");
+    fn envoy_calls_the_services_through_clusters() {
+        let mut made = Map::new();
+        configure(&mut made, &BOTH.map(|service| (service, address())), Host::Envoy).unwrap();
+        let wanted = json!({"server_tools": {
+            "web_search": {"kind": "searxng", "url": "http://127.0.0.1:8888", "cluster": "search"},
+            "mcp": {"servers": {"everything": {
+                "url": "http://127.0.0.1:8888/mcp", "cluster": "everything"}}}}});
+        assert_eq!(Value::Object(made), wanted);
     }
 
     #[test]

@@ -8,7 +8,8 @@ use super::built::Built;
 use crate::clients::{Protocol, servers};
 use crate::hosts::Host;
 use crate::operate::Size;
-use crate::{clients, dist, operate, packages, templates};
+use crate::run::Service;
+use crate::{clients, dist, operate, packages, services, templates};
 
 /// Duration of the mixed load with faults as a test stage, in seconds; `cargo xtask chaos` takes
 /// longer.
@@ -23,6 +24,7 @@ pub(super) const ON_DEMAND: &[&str] = &[
     "launch, Claude Code",
     "arguments, Claude Code",
     "auto-mode, Claude Code",
+    "searches, Claude Code",
     "packages, from nothing",
     "dist",
 ];
@@ -158,18 +160,6 @@ pub(super) fn stages_beside() -> Vec<Stage> {
             Work::Clients(Host::Gateway, Protocol::Responses, clients::OVER_RESPONSES),
         ),
         ("clients, worker", Work::Clients(Host::Worker, Protocol::Openai, clients::SDKS)),
-        (
-            "launch, Claude Code",
-            Work::Own(|built, each| clients::launch::test(&built.program("creole")?, each)),
-        ),
-        (
-            "arguments, Claude Code",
-            Work::Own(|built, each| clients::arguments::test(&built.program("creole")?, each)),
-        ),
-        (
-            "auto-mode, Claude Code",
-            Work::Own(|built, each| clients::launch::auto_mode(&built.program("creole")?, each)),
-        ),
         ("guards, envoy", Work::Own(|_, each| clients::guards::test(Host::Envoy, each))),
         ("guards, gateway", Work::Own(|_, each| clients::guards::test(Host::Gateway, each))),
         ("guards, worker", Work::Own(|_, each| clients::guards::test(Host::Worker, each))),
@@ -215,8 +205,33 @@ pub(super) fn stages_beside() -> Vec<Stage> {
             ),
         ),
     ];
-    let rows = rows.into_iter().chain(attacks()).chain(real_servers()).chain(others);
+    let rows =
+        rows.into_iter().chain(claude_code()).chain(attacks()).chain(real_servers()).chain(others);
     rows.map(|(name, work)| Stage { name, work }).collect()
+}
+
+/// Returns the stages with a real Claude Code.
+fn claude_code() -> [(&'static str, Work); 4] {
+    [
+        (
+            "launch, Claude Code",
+            Work::Own(|built, each| clients::launch::test(&built.program("creole")?, each)),
+        ),
+        (
+            "arguments, Claude Code",
+            Work::Own(|built, each| clients::arguments::test(&built.program("creole")?, each)),
+        ),
+        (
+            "auto-mode, Claude Code",
+            Work::Own(|built, each| clients::launch::auto_mode(&built.program("creole")?, each)),
+        ),
+        (
+            "searches, Claude Code",
+            Work::Own(|_, each| {
+                clients::searches::test(services::start, &services::log(Service::Search), each)
+            }),
+        ),
+    ]
 }
 
 /// Returns the stages with attacks on each host.
