@@ -11,6 +11,7 @@ pub(crate) mod guards;
 pub(crate) mod install;
 pub(crate) mod launch;
 mod record;
+pub(crate) mod server_tools;
 pub(crate) mod servers;
 mod table;
 
