@@ -334,6 +334,26 @@ fn pages_are_joined_in_their_order() {
 }
 
 #[test]
+fn a_tool_that_runs_only_as_a_task_is_dropped() {
+    let mut tester = Tester::default();
+    let tool = |name: &str, support: &str| {
+        format!(
+            r#"{{"name":"{name}","inputSchema":{{"type":"object"}},"execution":{{{support}}}}}"#
+        )
+    };
+    let support = |word: &str| format!(r#""taskSupport":"{word}""#);
+    let listed = [
+        tool("a", &support("required")),
+        tool("b", &support("optional")),
+        tool("c", &support("forbidden")),
+        tool("d", ""),
+    ];
+    let list = tester.list(|got| got.result(&format!(r#"{{"tools":[{}]}}"#, listed.join(","))));
+    assert_eq!(names(&list.unwrap()), ["b", "c", "d"]);
+    assert_eq!(tester.warnings(), "mcp_tool_dropped:a");
+}
+
+#[test]
 fn arguments_that_a_schema_wants_as_headers_are_mirrored() {
     let schema = r#"{"type":"object","properties":{
         "region":{"type":"string","x-mcp-header":"Region"},
