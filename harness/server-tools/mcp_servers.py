@@ -1,4 +1,8 @@
 """Checks of MCP servers: those of npm and PyPI, in each transport, with the SDK's `beta` namespace."""
+import threading
+import time
+import urllib.request
+
 from place import (
     FIRST_BETA, TOOLSETS, URLS, ask, asked, assistant, call, calls, check_next, fetch, functions, kinds_of,
     mcp, refused, say, script, served, text_of, told, toolset, user,
@@ -61,7 +65,7 @@ def each_server_of_python_is_called_in_its_own_transport(streamed):
         assert (texts(result), result.is_error) == (["3"], False), (name, result)
         seen = fetch(URLS[name].replace("/mcp", "/seen"))
         made = [one for one in seen if one["method"] == "tools/call"][-1]
-        assert (made["type"], made["session"]) == (kind, has_session), (name, made)
+        assert (made["type"], bool(made["session"])) == (kind, has_session), (name, made)
         check_next(message, "Sure?", "on", streamed, messages, **mcp(name))
 
 
@@ -157,6 +161,45 @@ def a_token_of_the_request_reaches_its_own_server_alone(streamed):
     assert "tok-1" not in str(asked())
     seen = fetch(URLS["mcp-json"].replace("/mcp", "/seen"))
     assert not any(one["token"] for one in seen), seen
+
+
+@check
+def a_session_that_ends_between_two_calls_is_opened_anew(streamed):
+    for name in ("mcp-json-session", "mcp-events-session", "fastmcp-events-session"):
+        url = URLS[name]
+        before = len(fetch(url.replace("/mcp", "/seen")))
+
+        def seen(method):
+            return [one for one in fetch(url.replace("/mcp", "/seen"))[before:] if one["method"] == method]
+
+        def end_session():
+            until = time.monotonic() + 20
+            while not seen("tools/call") and time.monotonic() < until:
+                time.sleep(0.05)
+            ended = {"mcp-session-id": seen("tools/call")[0]["session"]}
+            urllib.request.urlopen(urllib.request.Request(url, headers=ended, method="DELETE")).close()
+
+        ending = threading.Thread(target=end_session)
+        ending.start()
+        script(
+            call(f"mcp__{name}__add", a=1, b=2), call(f"mcp__{name}__add", _late_ms=1500, a=3, b=4), say("7.")
+        )
+        message = ask("on", streamed, [user("Add.")], **mcp(name))
+        ending.join()
+        assert [texts(pair(message, at)[1]) for at in (0, 2)] == [["3"], ["7"]], (name, message)
+        made = seen("tools/call")
+        assert [one["status"] for one in made] == [200, 404, 200], (name, made)
+        assert made[0]["session"] == made[1]["session"] != made[2]["session"], (name, made)
+
+
+@check
+def a_tool_that_needs_more_than_a_call_is_not_offered(streamed):
+    script(say("Hi."))
+    ask("on", streamed, [user("Hi")], **mcp("everything"))
+    offered = functions(asked()[0])
+    # The server runs this tool only as a task, which no model can ask for.
+    assert "mcp__everything__simulate-research-query" not in offered, offered
+    assert "mcp__everything__trigger-long-running-operation" in offered, offered
 
 
 @check

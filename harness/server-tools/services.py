@@ -4,8 +4,8 @@
 
 NAME is one of `SERVICES`: MCP servers of the packages `mcp` and `fastmcp` in each of their transports,
 the notebook, and a search service whose answers follow from the query. An MCP server has `GET /seen`
-beside its own path: for each request the method, the status, the type of the answer, and whether it
-named a session and had a token.
+beside its own path: for each request the method, the status, the type of the answer, the session that it
+named and its token.
 """
 import asyncio
 import json
@@ -54,9 +54,9 @@ def watched(inner):
             return await inner(scope, receive, send)
         if scope["path"] == "/seen":
             return await JSONResponse(seen)(scope, receive, send)
-        named = any(name == b"mcp-session-id" for name, _ in scope["headers"])
-        token = any(name == b"authorization" for name, _ in scope["headers"])
-        one = {"method": None, "status": None, "type": None, "session": named, "token": token}
+        given = {name: value.decode() for name, value in scope["headers"]}
+        session, token = given.get(b"mcp-session-id"), given.get(b"authorization")
+        one = {"method": None, "status": None, "type": None, "session": session, "token": token}
         body = b""
 
         async def taking():
