@@ -9,6 +9,7 @@ import { createRequire } from "node:module";
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { join } from "node:path";
+import { asChat } from "../clients/as_chat.mjs";
 
 const require = createRequire(join(process.cwd(), "package.json"));
 const { default: Anthropic } = await import(pathToFileURL(require.resolve("@anthropic-ai/sdk")).href);
@@ -34,7 +35,7 @@ async function script(...turns) {
 }
 
 async function asked() {
-  return (await read(`${demo}/demo/requests`)).requests.map((record) => JSON.parse(record.body));
+  return (await read(`${demo}/demo/requests`)).requests.map((record) => asChat(JSON.parse(record.body)));
 }
 
 const mcp = (name) => ({

@@ -5,6 +5,7 @@ import time
 from pathlib import Path
 
 import anthropic
+from anthropic import beta_tool
 
 from place import (
     DEMO, URLS, ask, asked, assistant, call, check_next, client, fetch, kinds_of, mcp, records, refused, say,
@@ -114,6 +115,31 @@ def a_model_that_only_calls_is_paused_and_continued(streamed):
     assert (after.stop_reason, text_of(after)) == ("end_turn", "One."), after
     assert asked()[0]["messages"] == known, asked()
     check_next(after, "Sure?", "short", streamed, messages, **request)
+
+
+@check
+def the_tool_loop_of_the_sdk_goes_on_after_a_pause(streamed):
+    @beta_tool
+    def look() -> str:
+        """Looks."""
+        return "a tree"
+
+    request = mcp("mcp-json")
+    request["tools"] = [look, *request["tools"]]
+    script(
+        call("mcp__mcp-json__add", a=1, b=1), call("mcp__mcp-json__add", _late_ms=1800, a=2, b=2),
+        call("look"), say("A tree."),
+    )
+    runner = client("short").beta.messages.tool_runner(
+        model="demo", max_tokens=2000, messages=[user("Add, then look.")], stream=streamed, **request
+    )
+    answers = [answer.get_final_message() if streamed else answer for answer in runner]
+    assert [(answer.stop_reason, kinds_of(answer)) for answer in answers] == [
+        ("pause_turn", ["mcp_tool_use", "mcp_tool_result", "mcp_tool_use"]),
+        ("tool_use", ["mcp_tool_result", "tool_use"]),
+        ("end_turn", ["text"]),
+    ], answers
+    assert told(asked()[-1]) == ["2", "4", "a tree"], asked()[-1]
 
 
 class Doomed:

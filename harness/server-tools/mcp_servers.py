@@ -125,6 +125,24 @@ def calls_of_two_servers_in_one_turn_have_their_own_results_in_order(streamed):
 
 
 @check
+def the_thoughts_of_each_turn_stay_with_their_call(streamed):
+    messages = [user("Add twice.")]
+    request = {**mcp("mcp-json"), "thinking": {"type": "enabled", "budget_tokens": 1024}, "max_tokens": 4000}
+    thinking = "\ndemo:reason"
+    script(
+        call("mcp__mcp-json__add", a=1, b=1) + thinking, call("mcp__mcp-json__add", a=2, b=2) + thinking,
+        say("2 and 4.") + thinking,
+    )
+    message = ask("on", streamed, messages, **request)
+    turn = ["thinking", "mcp_tool_use", "mcp_tool_result"]
+    assert kinds_of(message) == [*turn, *turn, "thinking", "text"], message
+    assert all(block.signature for block in message.content if block.type == "thinking"), message
+    said = [one for one in asked()[-1]["messages"] if one["role"] == "assistant"]
+    assert len(said) == 2 and all(one["reasoning_content"] for one in said), said
+    check_next(message, "Sure?", "on", streamed, messages, **request)
+
+
+@check
 def a_tool_that_fails_or_is_not_there_or_gives_an_image_does_not_end_the_answer(streamed):
     for name in ("mcp-json", "mcp-events-session", "fastmcp-json", "fastmcp-events-session"):
         messages = [user("Fail.")]

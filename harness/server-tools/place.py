@@ -1,14 +1,19 @@
 """What the checks of server tools share: the places, the scripted model, and what must hold for any answer.
 
-The plan (`xtask/src/clients/server_tools.rs` writes it) has the addresses of three gateways in front of one
-demo model, of the services of `services.py`, and of a port for a server that a check starts itself.
+The plan (`xtask/src/clients/server_tools.rs` writes it) has the addresses of gateways in front of one demo
+model, of the services of `services.py`, and of a server that a check starts itself. There is no gateway
+`off`, without server tools, where the model speaks Responses: then its own server may have such tools.
 """
 import json
 import math
 import sys
 import urllib.request
+from pathlib import Path
 
 import anthropic
+
+sys.path.append(str(Path(__file__).parents[1] / "clients"))
+from as_chat import as_chat  # noqa: E402
 
 PLAN = json.loads(sys.argv[1])
 URLS = PLAN["services"]
@@ -67,8 +72,8 @@ def records():
 
 
 def asked():
-    """Returns the bodies that reached the model, oldest first."""
-    return [json.loads(record["body"]) for record in records()]
+    """Returns the bodies that reached the model, oldest first, as those of Chat Completions."""
+    return [as_chat(json.loads(record["body"])) for record in records()]
 
 
 def functions(body):

@@ -9,10 +9,10 @@ use std::time::Duration;
 use anyhow::Result;
 use serde_json::{Map, Value, json};
 
-use super::install;
+use super::{Protocol, install};
 use crate::children::{Children, Stop};
 use crate::hosts::Host;
-use crate::http;
+use crate::http::{self, Url};
 use crate::run;
 use crate::workspace;
 
@@ -33,6 +33,9 @@ const SERVICES: &[(&str, &str)] = &[
 /// Name of an MCP server that a check starts and ends by itself.
 const DOOMED: &str = "doomed";
 
+/// Name of the configuration without server tools.
+const OFF: &str = "off";
+
 /// Transports of `server-everything`, each with the server's name in the plan, and its path.
 const EVERYTHING: &[(&str, &str, &str)] =
     &[("everything", "streamableHttp", "/mcp"), ("everything-sse", "sse", "/sse")];
@@ -40,7 +43,8 @@ const EVERYTHING: &[(&str, &str, &str)] =
 /// Maximum time for the services to start. Importing their packages takes some seconds.
 const START_TIME: Duration = Duration::from_secs(60);
 
-/// Runs the checks on the gateway. `each` runs a command and counts its tests.
+/// Runs the checks on the gateway, in front of a model that speaks Chat Completions and then in
+/// front of one that speaks Responses. `each` runs a command and counts its tests.
 pub(crate) fn test(mut each: impl FnMut(&mut Command) -> Result<()>) -> Result<()> {
     let mut children = Children::new(Stop::shared()?);
     let sources = workspace::root().join("harness/server-tools");
@@ -50,20 +54,48 @@ pub(crate) fn test(mut each: impl FnMut(&mut Command) -> Result<()>) -> Result<(
     let mut services = start_services(&python, &sources, &installed, &mut children)?;
     services.extend(start_everything(&installed, &mut children)?);
     services.insert(DOOMED.to_owned(), format!("http://{}/mcp", http::free_port()?).into());
-    let mut gateways = Map::new();
     let mut demo = None;
-    for (name, document) in configurations(&services) {
-        let serving =
-            run::start_anywhere(Host::Gateway, demo.clone(), document, None, &mut children)?;
-        gateways.insert(name.to_owned(), format!("http://{}", serving.listen).into());
-        demo = Some(serving.upstream);
+    let mut outcome = Ok(());
+    for protocol in [Protocol::Openai, Protocol::Responses] {
+        let gateways = start_gateways(protocol, &services, &mut demo, &mut children)?;
+        let model = demo.as_ref().map(|demo| format!("http://{}:{}", demo.host, demo.port));
+        let plan = json!({"gateways": gateways, "services": services, "demo": model}).to_string();
+        let mut command = Command::new(&python);
+        let of_python = each(command.arg("-B").arg(sources.join("checks.py")).arg(&plan));
+        let mut command = Command::new("node");
+        command.current_dir(&installed).arg(sources.join("checks.mjs")).arg(&plan);
+        // Each script runs, whatever became of the one before.
+        let of_node = each(&mut command);
+        outcome = outcome.and(of_python).and(of_node);
     }
-    let demo = demo.map(|demo| format!("http://{}:{}", demo.host, demo.port));
-    let plan = json!({"gateways": gateways, "services": services, "demo": demo}).to_string();
-    let python = each(Command::new(&python).arg("-B").arg(sources.join("checks.py")).arg(&plan));
-    let mut node = Command::new("node");
-    let node = each(node.arg(sources.join("checks.mjs")).arg(&plan).current_dir(&installed));
-    python.and(node)
+    outcome
+}
+
+/// Starts a gateway with each configuration in front of the same demo model, which the first one
+/// starts. Returns their URLs by name.
+fn start_gateways(
+    protocol: Protocol,
+    services: &Map<String, Value>,
+    demo: &mut Option<Url>,
+    children: &mut Children,
+) -> Result<Map<String, Value>> {
+    let mut gateways = Map::new();
+    for (name, mut document) in configurations(services) {
+        let mut profile = None;
+        if protocol == Protocol::Responses {
+            // An upstream of Responses may have server tools of its own.
+            if name == OFF {
+                continue;
+            }
+            run::speak(&mut document, protocol.word())?;
+            profile = Some("openai");
+        }
+        let (given, document) = (demo.clone(), Value::Object(document));
+        let serving = run::start_anywhere(Host::Gateway, given, document, profile, children)?;
+        gateways.insert(name.to_owned(), format!("http://{}", serving.listen).into());
+        *demo = Some(serving.upstream);
+    }
+    Ok(gateways)
 }
 
 /// Starts the services that are written in Python. Returns their addresses by name.
@@ -112,7 +144,7 @@ fn wait_for_port(address: SocketAddr, children: &mut Children) -> Result<()> {
 }
 
 /// Returns the configurations by name: with all server tools, with low limits, and without any.
-fn configurations(services: &Map<String, Value>) -> [(&'static str, Value); 3] {
+fn configurations(services: &Map<String, Value>) -> [(&'static str, Map<String, Value>); 3] {
     let mut servers = Map::new();
     for (name, url) in services.iter().filter(|(name, _)| *name != "search") {
         let mut server = json!({"url": url});
@@ -144,11 +176,8 @@ fn configurations(services: &Map<String, Value>) -> [(&'static str, Value); 3] {
         "web_search": {"kind": "searxng", "url": search}, "mcp": mcp, "tool_search": "run",
         "turns_max": 3, "duration_max_ms": 1500,
     });
-    [
-        ("on", json!({"server_tools": on})),
-        ("short", json!({"server_tools": short})),
-        ("off", json!({})),
-    ]
+    let with = |tools| Map::from_iter([("server_tools".to_owned(), tools)]);
+    [("on", with(on)), ("short", with(short)), (OFF, Map::new())]
 }
 
 #[cfg(test)]
@@ -167,6 +196,6 @@ mod tests {
             assert_eq!(servers.get("search"), None);
             assert_eq!(document["server_tools"]["web_search"]["url"], "search");
         }
-        assert_eq!(off, json!({}));
+        assert_eq!(off, Map::new());
     }
 }
