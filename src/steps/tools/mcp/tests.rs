@@ -300,13 +300,19 @@ fn a_failed_call_is_an_output_with_words() {
 #[test]
 fn a_server_without_a_list_tells_why() {
     type Serve = fn(&Got) -> Came;
-    let failures: [(Serve, u16, &str); 6] = [
+    let failures: [(Serve, u16, &str); 7] = [
         (|got| got.answer(401, ""), 400, "it refused the credentials"),
         (|got| got.answer(503, ""), 502, "it answered with HTTP status 503"),
         (|_| Came::Nothing(Nothing::Unreachable), 502, "it could not be reached"),
         (|_| Came::Nothing(Nothing::TimedOut), 504, "it did not answer in time"),
         (|_| came(200, "text/html", "<html>"), 400, "its answer is not MCP"),
-        (|got| got.answer(302, ""), 400, "it answered with HTTP status 302"),
+        (
+            |got| got.answer(307, ""),
+            400,
+            "it answered with HTTP status 307, and redirections are not followed: name the address \
+             to which it leads",
+        ),
+        (|got| got.answer(410, ""), 400, "it answered with HTTP status 410"),
     ];
     for (serve, status, reason) in failures {
         let mut tester = Tester::default();
