@@ -78,6 +78,16 @@ def a_server_of_the_old_transport_is_refused_in_words(streamed):
 
 
 @check
+def a_server_that_redirects_is_refused_with_what_to_do(streamed):
+    request = {
+        "betas": [TOOLSETS], "tools": [toolset("mine")],
+        "mcp_servers": [served("mine", "mcp:redirecting")],
+    }
+    words = refused(streamed, 400, "on", [user("Hi")], **request)
+    assert "HTTP status 307, and redirections are not followed" in words, words
+
+
+@check
 def the_first_beta_needs_no_toolset_and_chooses_by_its_configuration(streamed):
     messages = [user("Echo.")]
     allowed = {"enabled": True, "allowed_tools": ["echo"]}

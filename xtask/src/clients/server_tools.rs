@@ -164,6 +164,8 @@ fn configurations(services: &Map<String, Value>) -> [(&'static str, Map<String, 
         }
         servers.insert(name.clone(), server);
     }
+    let redirecting = services.get("mcp-json").and_then(Value::as_str).unwrap_or_default();
+    servers.insert("redirecting".to_owned(), json!({"url": format!("{redirecting}/")}));
     let search = services.get("search").cloned().unwrap_or_default();
     let json_search = json!({
         "kind": "json", "url": search,
@@ -192,7 +194,8 @@ mod tests {
         for document in [on, short] {
             let servers = &document["server_tools"]["mcp"]["servers"];
             assert_eq!(servers["mcp-json"], json!({"url": "mcp-json"}));
-            assert_eq!(servers.as_object().unwrap().len(), SERVICES.len() - 1);
+            assert_eq!(servers["redirecting"], json!({"url": "mcp-json/"}));
+            assert_eq!(servers.as_object().unwrap().len(), SERVICES.len());
             assert_eq!(servers.get("search"), None);
             assert_eq!(document["server_tools"]["web_search"]["url"], "search");
         }
