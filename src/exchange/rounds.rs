@@ -46,8 +46,10 @@ impl Exchange {
         let earlier = self.report.answer.clone();
         self.later = Some(Box::new(LaterRound::new(earlier, self.later.as_deref())));
         self.writer = self.state.take_round().and_then(Round::into_writer);
-        if self.client.body.is_empty() {
-            // The host needed the memory. The client's next request brings the calls again.
+        let is_late = since_ms >= self.config.settings.server_tools.duration_max_ms;
+        if self.client.body.is_empty() || is_late {
+            // The host needed the memory, or no time is left. The client's next request brings the
+            // calls again, and they are run then.
             let reason = if is_mixed { StopReason::ToolUse } else { StopReason::PauseTurn };
             self.stop(reason, now);
             return true;

@@ -211,7 +211,8 @@ pub const WARNINGS: &[CodeMeaning] = &[
     ),
     row(
         "mcp_tool_dropped",
-        "a tool of an MCP server has a name or a schema that models cannot take, or is one too many",
+        "a tool of an MCP server has a name or a schema that models cannot take, runs only as a task, \
+         or is one too many",
         "`mcp_tool_dropped:NAME`: `tools_max` of [MCP servers](server-tools.md#mcp-servers), or the \
          server's own definition",
     ),

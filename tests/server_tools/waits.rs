@@ -83,6 +83,23 @@ fn a_later_round_that_is_not_answered_in_time_is_asked_again_while_there_is_time
 }
 
 #[test]
+fn a_call_for_which_no_time_is_left_waits_for_the_client_to_go_on() {
+    let late = [search("alpha"), Turn::AsksForPause(429, "7"), search("beta")];
+    let mut session = Session::new(&late, &[found(&[A])]);
+    session.config = session::config(r#", "duration_max_ms": 7000"#);
+    let got = session.run();
+    assert_eq!(got.kinds(), ["server_tool_use", "web_search_tool_result", "server_tool_use"]);
+    assert_eq!((&got.message["stop_reason"], got.searched.len()), (&json!("pause_turn"), 1));
+    let mut messages = session.body["messages"].as_array().unwrap().clone();
+    messages.push(json!({"role": "assistant", "content": got.message["content"]}));
+    let after =
+        Session::new(&[turn("Done.", &[])], &[found(&[A])]).with("messages", json!(messages)).run();
+    assert_eq!(after.kinds(), ["web_search_tool_result", "text"]);
+    assert_eq!(after.message["content"][0]["tool_use_id"], got.message["content"][2]["id"]);
+    assert_eq!(after.searched, ["http://search/search?q=beta&format=json"]);
+}
+
+#[test]
 fn a_client_that_leaves_in_a_pause_ends_the_exchange() {
     let session = after_a_search(&[Turn::Fails(503, "{}")]);
     assert!(session.leaves_in_the_pause());

@@ -189,7 +189,7 @@ impl OwnCalls {
         call: &ServerCall,
         see: &See<'_>,
     ) -> Result<(usize, bool), OwnOutput> {
-        if self.calls > self.limits.calls_max || self.is_full() || self.left_ms == 0 {
+        if self.calls > self.limits.calls_max || self.is_full() {
             return Err(OwnOutput::of_limit(tool, CallLimit::OfAnswer));
         }
         let begun = (self.begin)(tool, call, see)?;

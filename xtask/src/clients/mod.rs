@@ -12,6 +12,7 @@ pub(crate) mod install;
 pub(crate) mod launch;
 mod record;
 pub(crate) mod searches;
+pub(crate) mod server_tools;
 pub(crate) mod servers;
 mod table;
 

@@ -77,6 +77,11 @@ impl McpFailure {
     pub(crate) fn reason(&self) -> String {
         match self {
             Self::Credentials => "it refused the credentials".to_owned(),
+            // Servers of Python redirect to their address with a `/` at its end, or without.
+            Self::Status(status @ 300..400) => format!(
+                "it answered with HTTP status {status}, and redirections are not followed: name \
+                 the address to which it leads"
+            ),
             Self::Status(status) => format!("it answered with HTTP status {status}"),
             Self::Unreachable => "it could not be reached".to_owned(),
             Self::TimedOut => "it did not answer in time".to_owned(),

@@ -126,12 +126,19 @@ impl ListReader {
 /// Maximum depth of a schema. The schema is read again inside of a request, at a greater depth.
 const SCHEMA_DEPTH_MAX: u32 = 100;
 
+/// Returns true if the server runs a tool only as a task, which is more than one call.
+fn needs_task(raw: &str) -> bool {
+    let execution = json::member(raw, "execution").unwrap_or_default();
+    json::member(execution, "taskSupport") == Some("\"required\"")
+}
+
 /// Reads a tool of a list; `None` if the tool cannot be offered to models.
 fn tool_of(raw: &str, name: &str) -> Option<ListedTool> {
     let description = json::member(raw, "description").and_then(json::string);
     let description = description.map(|it| it.decode()).unwrap_or_default();
     let schema = json::member(raw, "inputSchema").unwrap_or("{\"type\":\"object\"}");
     let is_fine = is_tool_name(name)
+        && !needs_task(raw)
         && schema.len() <= SCHEMA_BYTES_MAX
         && Reader::new(schema, SCHEMA_DEPTH_MAX).is_object()
         && mirror::is_valid(schema);

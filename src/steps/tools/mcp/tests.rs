@@ -300,13 +300,19 @@ fn a_failed_call_is_an_output_with_words() {
 #[test]
 fn a_server_without_a_list_tells_why() {
     type Serve = fn(&Got) -> Came;
-    let failures: [(Serve, u16, &str); 6] = [
+    let failures: [(Serve, u16, &str); 7] = [
         (|got| got.answer(401, ""), 400, "it refused the credentials"),
         (|got| got.answer(503, ""), 502, "it answered with HTTP status 503"),
         (|_| Came::Nothing(Nothing::Unreachable), 502, "it could not be reached"),
         (|_| Came::Nothing(Nothing::TimedOut), 504, "it did not answer in time"),
         (|_| came(200, "text/html", "<html>"), 400, "its answer is not MCP"),
-        (|got| got.answer(302, ""), 400, "it answered with HTTP status 302"),
+        (
+            |got| got.answer(307, ""),
+            400,
+            "it answered with HTTP status 307, and redirections are not followed: name the address \
+             to which it leads",
+        ),
+        (|got| got.answer(410, ""), 400, "it answered with HTTP status 410"),
     ];
     for (serve, status, reason) in failures {
         let mut tester = Tester::default();
@@ -330,6 +336,26 @@ fn pages_are_joined_in_their_order() {
         }
     });
     assert_eq!(names(&list.unwrap()), ["a", "b"]);
+    assert_eq!(tester.warnings(), "mcp_tool_dropped:a");
+}
+
+#[test]
+fn a_tool_that_runs_only_as_a_task_is_dropped() {
+    let mut tester = Tester::default();
+    let tool = |name: &str, support: &str| {
+        format!(
+            r#"{{"name":"{name}","inputSchema":{{"type":"object"}},"execution":{{{support}}}}}"#
+        )
+    };
+    let support = |word: &str| format!(r#""taskSupport":"{word}""#);
+    let listed = [
+        tool("a", &support("required")),
+        tool("b", &support("optional")),
+        tool("c", &support("forbidden")),
+        tool("d", ""),
+    ];
+    let list = tester.list(|got| got.result(&format!(r#"{{"tools":[{}]}}"#, listed.join(","))));
+    assert_eq!(names(&list.unwrap()), ["b", "c", "d"]);
     assert_eq!(tester.warnings(), "mcp_tool_dropped:a");
 }
 
