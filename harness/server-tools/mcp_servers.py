@@ -4,7 +4,7 @@ import time
 import urllib.request
 
 from place import (
-    FIRST_BETA, TOOLSETS, URLS, ask, asked, assistant, call, calls, check_next, fetch, functions, kinds_of,
+    FIRST_BETA, LISTINGS, TOOLSETS, URLS, ask, asked, assistant, call, calls, check_next, fetch, functions, kinds_of,
     mcp, refused, say, script, served, text_of, told, toolset, user,
 )
 
@@ -103,6 +103,25 @@ def the_first_beta_needs_no_toolset_and_chooses_by_its_configuration(streamed):
     request["betas"] = [TOOLSETS]
     words = refused(streamed, 400, "on", messages, **request)
     assert "needs exactly one mcp_toolset" in words, words
+
+
+@check
+def with_the_newest_beta_a_list_comes_and_is_not_asked_for_again(streamed):
+    def lists():
+        seen = fetch(URLS["mcp-json"].replace("/mcp", "/seen"))
+        return len([one for one in seen if one["method"] == "tools/list"])
+
+    messages = [user("Add.")]
+    request = {**mcp("mcp-json"), "betas": [LISTINGS]}
+    script(call("mcp__mcp-json__add", a=1, b=2), say("3"))
+    message = ask("on", streamed, messages, **request)
+    assert kinds_of(message) == ["mcp_tool_listing", "mcp_tool_use", "mcp_tool_result", "text"], message
+    listing = message.content[0]
+    assert listing.mcp_server_name == "mcp-json", listing
+    assert "add" in [tool.name for tool in listing.tools], listing
+    before = lists()
+    check_next(message, "Sure?", "on", streamed, messages, **request)
+    assert lists() == before, (lists(), before)
 
 
 @check

@@ -19,6 +19,7 @@ PLAN = json.loads(sys.argv[1])
 URLS = PLAN["services"]
 DEMO = PLAN["demo"]
 TOOLSETS = "mcp-client-2025-11-20"
+LISTINGS = "mcp-client-2026-09-15"
 FIRST_BETA = "mcp-client-2025-04-04"
 
 
