@@ -2,11 +2,13 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Request that a scripted server got.
 #[derive(Clone, Debug)]
+#[allow(dead_code, reason = "not each test program looks at all")]
 pub(crate) struct Asked {
     /// First line and headers, in lower case.
     pub(crate) head: String,
@@ -23,12 +25,15 @@ pub(crate) struct Told {
     pub(crate) pieces: Vec<String>,
     /// Wait before the head.
     pub(crate) delay: Duration,
+    /// Wait before each piece.
+    pub(crate) pause: Duration,
 }
 
 impl Told {
     pub(crate) fn json(body: impl ToString) -> Self {
         let pieces = vec![body.to_string()];
-        Self { status: 200, kind: "application/json", pieces, delay: Duration::ZERO }
+        let (delay, pause) = (Duration::ZERO, Duration::from_millis(5));
+        Self { status: 200, kind: "application/json", pieces, delay, pause }
     }
 
     pub(crate) fn events(pieces: Vec<String>) -> Self {
@@ -44,6 +49,7 @@ impl Told {
 pub(crate) struct Scripted {
     pub(crate) address: SocketAddr,
     asked: Arc<Mutex<Vec<Asked>>>,
+    open: Arc<AtomicUsize>,
 }
 
 impl Scripted {
@@ -52,13 +58,22 @@ impl Scripted {
         let address = listener.local_addr().unwrap();
         let asked = Arc::new(Mutex::new(Vec::new()));
         let (all, script) = (Arc::clone(&asked), Arc::new(script));
+        let open = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&open);
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 let (all, script) = (Arc::clone(&all), Arc::clone(&script));
-                std::thread::spawn(move || serve(stream, &all, &*script));
+                let count = Arc::clone(&count);
+                std::thread::spawn(move || serve(stream, &all, &count, &*script));
             }
         });
-        Self { address, asked }
+        Self { address, asked, open }
+    }
+
+    /// Returns the number of answers that are being given.
+    #[allow(dead_code, reason = "not each test program counts them")]
+    pub(crate) fn open(&self) -> usize {
+        self.open.load(Ordering::Relaxed)
     }
 
     /// Returns the requests since the last call.
@@ -68,7 +83,12 @@ impl Scripted {
 }
 
 /// Answers the requests of one connection.
-fn serve(stream: TcpStream, all: &Mutex<Vec<Asked>>, script: &dyn Fn(&Asked) -> Told) {
+fn serve(
+    stream: TcpStream,
+    all: &Mutex<Vec<Asked>>,
+    open: &AtomicUsize,
+    script: &dyn Fn(&Asked) -> Told,
+) {
     let _ = stream.set_nodelay(true);
     let mut reader = BufReader::new(stream);
     loop {
@@ -88,7 +108,10 @@ fn serve(stream: TcpStream, all: &Mutex<Vec<Asked>>, script: &dyn Fn(&Asked) -> 
         }
         let asked = Asked { head, path, body: String::from_utf8(body).unwrap() };
         all.lock().unwrap().push(asked.clone());
-        if write(reader.get_mut(), &script(&asked)).is_err() {
+        open.fetch_add(1, Ordering::Relaxed);
+        let written = write(reader.get_mut(), &script(&asked));
+        open.fetch_sub(1, Ordering::Relaxed);
+        if written.is_err() {
             return;
         }
     }
@@ -102,7 +125,7 @@ fn write(stream: &mut TcpStream, told: &Told) -> std::io::Result<()> {
     );
     stream.write_all(head.as_bytes())?;
     for piece in told.pieces.iter().filter(|piece| !piece.is_empty()) {
-        std::thread::sleep(Duration::from_millis(5));
+        std::thread::sleep(told.pause);
         write!(stream, "{:x}\r\n{piece}\r\n", piece.len())?;
     }
     stream.write_all(b"0\r\n\r\n")
