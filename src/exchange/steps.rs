@@ -23,7 +23,7 @@ use crate::model::event::ServerResult;
 use crate::model::request_context::RequestContext;
 use crate::observe::report::{Outcome, Report};
 use crate::observe::warning::Warnings;
-use crate::protocols::{AnswerWriter, Refused};
+use crate::protocols::{AnswerWriter, Refused, Translated};
 use crate::steps::tools::mcp::AnswerSessions;
 use crate::steps::{
     Between, Came, Can, Change, DocumentText, Hold, Nothing, Opening, OpeningBlock, Question,
@@ -34,12 +34,12 @@ use crate::text::{base64, words};
 
 /// Steps before the upstream call, in their order.
 const BEFORE: &[StepRow] = &[
-    StepRow { begin: documents::begin, is_for_counts: true },
+    StepRow { is_for_counts: true, ..StepRow::first(documents::begin) },
     // Steps on images do not run for counts: the token estimate already includes their results.
-    StepRow { begin: images::begin, is_for_counts: false },
-    StepRow { begin: descriptions::begin, is_for_counts: false },
-    StepRow { begin: tools::mcp::begin_lists, is_for_counts: false },
-    StepRow { begin: tools::begin_pending, is_for_counts: false },
+    StepRow::first(images::begin),
+    StepRow::first(descriptions::begin),
+    StepRow { comes_first: tools::mcp::comes_first, ..StepRow::first(tools::mcp::begin_lists) },
+    StepRow { comes_first: |_| false, ..StepRow::first(tools::begin_pending) },
 ];
 
 /// Function that begins the step between the rounds of an answer.
@@ -58,6 +58,17 @@ pub(super) struct StepRow {
     pub(super) begin: fn(&See<'_>, &mut Report) -> Option<Box<dyn Step>>,
     /// True if the step also runs before a count of tokens.
     pub(super) is_for_counts: bool,
+    /// Function that returns false if the step, and those behind it, need not begin before the
+    /// request was translated once. The translation shows for nothing that most requests need none
+    /// of them, where each step had to search the whole body.
+    pub(super) comes_first: fn(&See<'_>) -> bool,
+}
+
+impl StepRow {
+    /// Returns the row of a step that begins before the request is translated.
+    pub(super) const fn first(begin: fn(&See<'_>, &mut Report) -> Option<Box<dyn Step>>) -> Self {
+        Self { begin, is_for_counts: false, comes_first: |_| true }
+    }
 }
 
 type BeginBetween = fn(&See<'_>, &RequestContext) -> Option<Box<dyn Between>>;
@@ -69,6 +80,8 @@ pub(super) struct Steps {
     rows: &'static [StepRow],
     /// Number of table rows processed: their steps have begun or had nothing to do.
     begun: usize,
+    /// True if the steps begin that wait for a translation.
+    is_translated: bool,
     pub(super) current: Option<Running>,
     /// Step between the rounds of the answer, while a round is running.
     pub(super) between: Option<Box<dyn Between>>,
@@ -127,6 +140,7 @@ impl Steps {
         Self {
             rows,
             begun: 0,
+            is_translated: false,
             current: None,
             between: None,
             sessions: AnswerSessions::default(),
@@ -150,6 +164,18 @@ impl Steps {
 
     pub(super) fn has_begun(&self) -> bool {
         self.begun > 0
+    }
+
+    /// Returns true if steps wait for a translation of the request, and `translated` does not show
+    /// that the request needs none of them.
+    pub(super) fn waits_for(&self, translated: &Result<Translated, Error>) -> bool {
+        !self.is_translated
+            && self.begun < self.rows.len()
+            && match translated {
+                Ok(Translated::Send { context, .. }) => context.may_ask_services,
+                // What was refused, or answered here, may be fine with a step.
+                _ => true,
+            }
     }
 
     /// Returns the warnings of the steps, with which each later upstream request begins.
@@ -264,13 +290,30 @@ impl Exchange {
                 }
                 self.steps.warnings = Some(Box::new(self.report.warnings.clone()));
             }
-            let Some(row) = self.next_row() else { return Ok(Prepared::Done) };
+            let Some(row) = self.next_row(now) else { return Ok(Prepared::Done) };
             self.begin_step(row, body, now)?;
         }
     }
 
+    /// Begins the steps that wait for a translation of the request. Returns `None` if the request
+    /// needs none of them, so that the translation holds.
+    pub(super) fn prepare_translated(
+        &mut self,
+        body: &mut Vec<u8>,
+        now: Millis,
+    ) -> Result<Option<Prepared>, Error> {
+        self.steps.is_translated = true;
+        while let Some(row) = self.next_row(now) {
+            self.begin_step(row, body, now)?;
+            if self.steps.current.is_some() {
+                return self.prepare(body, now).map(Some);
+            }
+        }
+        Ok(None)
+    }
+
     /// Returns the next row of the table that applies to this request.
-    fn next_row(&mut self) -> Option<&'static StepRow> {
+    fn next_row(&mut self, now: Millis) -> Option<&'static StepRow> {
         let is_for = match self.client.path {
             Path::Messages => |_: &StepRow| true,
             Path::CountTokens if self.config.settings.count_tokens != CountTokens::Off => {
@@ -280,6 +323,10 @@ impl Exchange {
         };
         loop {
             let row = self.steps.rows.get(self.steps.begun)?;
+            let see = see(&self.config, self.can, self.ids, &self.client, b"", None, now);
+            if !self.steps.is_translated && !(row.comes_first)(&see) {
+                return None;
+            }
             self.steps.begun = self.steps.begun.saturating_add(1);
             if is_for(row) {
                 return Some(row);

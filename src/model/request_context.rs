@@ -66,6 +66,9 @@ pub struct RequestContext {
     /// True if calls of the tools that Creole runs are left out, in the last round of an answer.
     pub withholds_own_tools: bool,
     /// Server tools of the request that Creole runs.
+    /// True if a service may have to be asked before the request is sent: the request offers server
+    /// tools that Creole runs, or names MCP servers.
+    pub may_ask_services: bool,
     pub own_tools: Vec<Arc<OwnTool>>,
     /// Pages of web searches in the history, which the answer can cite; empty if the model is not
     /// asked for marks.
