@@ -264,6 +264,7 @@ impl DecideTarget<'_> {
             searches: tools.searches(),
             calls_mcp: tools.calls_mcp(),
             may_ask_services,
+            places: std::mem::take(&mut request.places),
             own_tools: tools.own(),
             pages: std::mem::take(&mut history.pages),
             withholds_own_tools: false,
