@@ -18,9 +18,11 @@ pub(crate) fn request_with_tools(bytes: usize) -> String {
     let own = "\"tools\":[{\"type\":\"web_search_20250305\",\"name\":\"web_search\"},\
                {\"type\":\"web_fetch_20250910\",\"name\":\"web_fetch\"},";
     let said = format!("\"messages\":[{{\"role\":\"user\",\"content\":\"Read {PAGE_URL} ");
-    request(bytes, 0)
-        .replacen("\"tools\":[", own, 1)
-        .replacen("\"messages\":[{\"role\":\"user\",\"content\":\"", &said, 1)
+    request(bytes, 0).replacen("\"tools\":[", own, 1).replacen(
+        "\"messages\":[{\"role\":\"user\",\"content\":\"",
+        &said,
+        1,
+    )
 }
 
 /// Returns the events of a round in which the model calls this tool.
@@ -65,7 +67,10 @@ pub(crate) fn page(bytes: usize) -> String {
     }
     html.push_str("</script></head>\n<body><nav><ul>\n");
     for at in 0..40 {
-        html.push_str(&format!("<li class=\"item\"><a href=\"/m/{at}\">{}</a></li>\n", dice.word()));
+        html.push_str(&format!(
+            "<li class=\"item\"><a href=\"/m/{at}\">{}</a></li>\n",
+            dice.word()
+        ));
     }
     html.push_str("</ul></nav>\n<main id=\"content\">\n");
     while html.len() < bytes {
