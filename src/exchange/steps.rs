@@ -4,6 +4,7 @@
 //! Steps before the call run one after another. The step after the answer holds the answer's end,
 //! and asks its questions once the answer is complete.
 
+mod late;
 mod overdue;
 
 use std::ops::Range;
@@ -23,7 +24,7 @@ use crate::model::event::ServerResult;
 use crate::model::request_context::RequestContext;
 use crate::observe::report::{Outcome, Report};
 use crate::observe::warning::Warnings;
-use crate::protocols::{AnswerWriter, Refused, Translated};
+use crate::protocols::{AnswerWriter, Refused};
 use crate::steps::tools::mcp::AnswerSessions;
 use crate::steps::{
     Between, Came, Can, Change, DocumentText, Hold, Nothing, Opening, OpeningBlock, Question,
@@ -166,18 +167,6 @@ impl Steps {
         self.begun > 0
     }
 
-    /// Returns true if steps wait for a translation of the request, and `translated` does not show
-    /// that the request needs none of them.
-    pub(super) fn waits_for(&self, translated: &Result<Translated, Error>) -> bool {
-        !self.is_translated
-            && self.begun < self.rows.len()
-            && match translated {
-                Ok(Translated::Send { context, .. }) => context.may_ask_services,
-                // What was refused, or answered here, may be fine with a step.
-                _ => true,
-            }
-    }
-
     /// Returns the warnings of the steps, with which each later upstream request begins.
     pub(super) fn warnings(&self, is_strict: bool) -> Warnings {
         self.warnings.as_deref().cloned().unwrap_or_else(|| Warnings::new(is_strict))
@@ -293,23 +282,6 @@ impl Exchange {
             let Some(row) = self.next_row(now) else { return Ok(Prepared::Done) };
             self.begin_step(row, body, now)?;
         }
-    }
-
-    /// Begins the steps that wait for a translation of the request. Returns `None` if the request
-    /// needs none of them, so that the translation holds.
-    pub(super) fn prepare_translated(
-        &mut self,
-        body: &mut Vec<u8>,
-        now: Millis,
-    ) -> Result<Option<Prepared>, Error> {
-        self.steps.is_translated = true;
-        while let Some(row) = self.next_row(now) {
-            self.begin_step(row, body, now)?;
-            if self.steps.current.is_some() {
-                return self.prepare(body, now).map(Some);
-            }
-        }
-        Ok(None)
     }
 
     /// Returns the next row of the table that applies to this request.
