@@ -204,8 +204,11 @@ fn a_page_as_text_costs_little_more_than_its_tokens() {
     assert_ratio("a page as text", ratio_max, || tokens(&page), text);
 }
 
-/// Contents of about so many bytes that a service may send to do harm.
-const CONTENTS: &[(&str, fn(usize) -> String)] = &[
+/// Function that makes content of about so many bytes.
+type Content = fn(usize) -> String;
+
+/// Contents that a service may send to do harm.
+const CONTENTS: &[(&str, Content)] = &[
     ("deep arrays", |bytes| "[".repeat(bytes)),
     ("deep objects", |bytes| "{\"a\":".repeat(bytes / 5)),
     ("elements that begin", |bytes| "<".repeat(bytes)),
