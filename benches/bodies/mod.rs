@@ -3,6 +3,9 @@
 //! The mix is what makes a request of such a client: a long system prompt, 20 tools with schemas,
 //! and 40 turns in which calls and results with escaped source code alternate.
 
+#[allow(dead_code, unreachable_pub, reason = "only some benchmarks run server tools")]
+pub(crate) mod tools;
+
 /// Numbers that look random and are the same in every run.
 pub(crate) struct Dice(u64);
 

@@ -11,6 +11,7 @@ use hyper::header::{self, HeaderValue};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
@@ -20,6 +21,9 @@ pub(crate) const PATH: &str = "/metrics";
 
 /// Name of the metric that identifies a gateway. OpenMetrics adds `_info` to the name.
 pub(crate) const NAME: &str = "creole_gateway";
+
+/// Name of the metric for the memory of requests.
+const HELD: &str = "creole_gateway_held_bytes";
 
 /// Content type of a response in the OpenMetrics format.
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -31,6 +35,8 @@ type Labels = Vec<(&'static str, String)>;
 pub(crate) struct Metrics {
     registry: Registry,
     sums: Vec<(&'static Metric, Sum)>,
+    /// Memory that requests hold, in bytes.
+    held: Gauge,
     counted: Mutex<ModelCounters>,
 }
 
@@ -62,7 +68,9 @@ impl Metrics {
         let sums = METRICS.iter().map(register).collect();
         let version = vec![("version", env!("CARGO_PKG_VERSION"))];
         registry.register(NAME, "Which gateway this is", Info::new(version));
-        Self { registry, sums, counted: Mutex::default() }
+        let held = Gauge::default();
+        registry.register(HELD, "Memory of requests, of buffered_bytes_max", held.clone());
+        Self { registry, sums, held, counted: Mutex::default() }
     }
 
     /// Adds the samples of a finished exchange to the metrics.
@@ -103,8 +111,10 @@ impl Metrics {
         }
     }
 
-    /// Returns the HTTP response with all metrics in the OpenMetrics format.
-    pub(crate) fn response(&self) -> Response<String> {
+    /// Returns the HTTP response with all metrics in the OpenMetrics format. `held_bytes`: the
+    /// memory that requests hold.
+    pub(crate) fn response(&self, held_bytes: usize) -> Response<String> {
+        self.held.set(i64::try_from(held_bytes).unwrap_or(i64::MAX));
         let mut response = Response::new(self.render());
         response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(CONTENT_TYPE));
         response

@@ -50,6 +50,7 @@ impl Exchange {
         call
     }
 
+    /// Prepares and translates the client's request, and sends it.
     fn first_call(&mut self, body: &mut Vec<u8>, now: Millis) -> Result<Option<Call>, Error> {
         // A body rewritten by a step may be slightly larger than the client may send.
         let is_new = !self.steps.has_begun();
@@ -59,26 +60,58 @@ impl Exchange {
         if let Path::Models(list_for) = self.client.path {
             return Ok(self.list_models(list_for, now));
         }
-        match self.prepare(body, now) {
-            Ok(Prepared::Done) => {}
-            Ok(Prepared::Asks(call)) => return Ok(Some(call)),
-            Ok(Prepared::Waits) => return Ok(None),
-            Err(error) => {
-                self.note_refused(words::utf8(body).unwrap_or_default());
-                return Err(error);
-            }
+        let prepared = self.prepare(body, now);
+        if let Some(call) = self.prepared(prepared, body)? {
+            return Ok(call);
         }
-        let Some(text) = words::utf8(body) else {
-            let message = "The request body is not valid JSON: it is not UTF-8";
-            return Err(Error::invalid(message));
-        };
+        let text = text_of(body)?;
         self.note_session(text);
         if self.client.path == Path::CountTokens {
             return self.count_tokens(text, now);
         }
-        let mut warnings = std::mem::take(&mut self.report.warnings);
-        let mut translated = self.translated(&[], text, &mut warnings);
-        self.report.warnings = warnings;
+        let mut warnings = self.report.warnings.clone();
+        let translated = self.translated(&[], text, &mut warnings);
+        if !self.steps.waits_for(&translated) {
+            self.report.warnings = warnings;
+            return self.send_first(text, translated, now);
+        }
+        match self.prepare_translated(body, now).transpose() {
+            None => {
+                self.report.warnings = warnings;
+                self.send_first(text_of(body)?, translated, now)
+            }
+            Some(prepared) => match self.prepared(prepared, body)? {
+                Some(call) => Ok(call),
+                None => self.first_call(body, now),
+            },
+        }
+    }
+
+    /// Returns the call to return after the steps before the upstream call; `None` if the steps are
+    /// done.
+    fn prepared(
+        &mut self,
+        prepared: Result<Prepared, Error>,
+        body: &[u8],
+    ) -> Result<Option<Option<Call>>, Error> {
+        match prepared {
+            Ok(Prepared::Done) => Ok(None),
+            Ok(Prepared::Asks(call)) => Ok(Some(Some(call))),
+            Ok(Prepared::Waits) => Ok(Some(None)),
+            Err(error) => {
+                self.note_refused(words::utf8(body).unwrap_or_default());
+                Err(error)
+            }
+        }
+    }
+
+    /// Sends the translated request, or the answer that needs no upstream.
+    fn send_first(
+        &mut self,
+        text: &str,
+        mut translated: Result<Translated, Error>,
+        now: Millis,
+    ) -> Result<Option<Call>, Error> {
         if self.steps.is_answered {
             translated = translated.map(Translated::without_model);
         }
@@ -235,4 +268,13 @@ impl Exchange {
         self.begin_ask(id, Asker::Models(list_for), LIST_TIMEOUT_MS, now);
         Some(Call { id, to: To::Upstream(upstream), path, headers, body: Vec::new() })
     }
+}
+
+/// Returns the text of a request body.
+///
+/// # Errors
+/// The body is not UTF-8.
+fn text_of(body: &[u8]) -> Result<&str, Error> {
+    let message = "The request body is not valid JSON: it is not UTF-8";
+    words::utf8(body).ok_or_else(|| Error::invalid(message))
 }

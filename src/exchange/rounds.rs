@@ -41,6 +41,8 @@ impl Exchange {
             return false;
         };
         let output_tokens = self.answer().map_or(0, |answer| answer.report().output_tokens);
+        let places = self.answer().map(|answer| answer.context().places.clone());
+        let places = places.unwrap_or_default();
         let since_ms = now.saturating_sub(self.report.requested_at);
         self.report = self.report();
         let earlier = self.report.answer.clone();
@@ -57,7 +59,7 @@ impl Exchange {
         let body = &self.client.body;
         let mut see = see(&self.config, self.can, self.ids, &self.client, body, None, now);
         see = sharing(see, self.refusals.as_ref(), &self.steps);
-        step.take_round(EndedRound { calls, is_mixed, output_tokens, since_ms }, &see);
+        step.take_round(EndedRound { calls, is_mixed, output_tokens, since_ms, places }, &see);
         self.steps.current = Some(self.run(step, When::Between, now));
         self.tell_results(now);
         self.state.make_ask_due();

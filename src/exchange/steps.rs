@@ -4,6 +4,7 @@
 //! Steps before the call run one after another. The step after the answer holds the answer's end,
 //! and asks its questions once the answer is complete.
 
+mod late;
 mod overdue;
 
 use std::ops::Range;
@@ -34,12 +35,12 @@ use crate::text::{base64, words};
 
 /// Steps before the upstream call, in their order.
 const BEFORE: &[StepRow] = &[
-    StepRow { begin: documents::begin, is_for_counts: true },
+    StepRow { is_for_counts: true, ..StepRow::first(documents::begin) },
     // Steps on images do not run for counts: the token estimate already includes their results.
-    StepRow { begin: images::begin, is_for_counts: false },
-    StepRow { begin: descriptions::begin, is_for_counts: false },
-    StepRow { begin: tools::mcp::begin_lists, is_for_counts: false },
-    StepRow { begin: tools::begin_pending, is_for_counts: false },
+    StepRow::first(images::begin),
+    StepRow::first(descriptions::begin),
+    StepRow { comes_first: tools::mcp::comes_first, ..StepRow::first(tools::mcp::begin_lists) },
+    StepRow { comes_first: |_| false, ..StepRow::first(tools::begin_pending) },
 ];
 
 /// Function that begins the step between the rounds of an answer.
@@ -58,6 +59,17 @@ pub(super) struct StepRow {
     pub(super) begin: fn(&See<'_>, &mut Report) -> Option<Box<dyn Step>>,
     /// True if the step also runs before a count of tokens.
     pub(super) is_for_counts: bool,
+    /// Function that returns false if the step, and those behind it, need not begin before the
+    /// request was translated once. The translation shows for nothing that most requests need none
+    /// of them, where each step had to search the whole body.
+    pub(super) comes_first: fn(&See<'_>) -> bool,
+}
+
+impl StepRow {
+    /// Returns the row of a step that begins before the request is translated.
+    pub(super) const fn first(begin: fn(&See<'_>, &mut Report) -> Option<Box<dyn Step>>) -> Self {
+        Self { begin, is_for_counts: false, comes_first: |_| true }
+    }
 }
 
 type BeginBetween = fn(&See<'_>, &RequestContext) -> Option<Box<dyn Between>>;
@@ -69,6 +81,8 @@ pub(super) struct Steps {
     rows: &'static [StepRow],
     /// Number of table rows processed: their steps have begun or had nothing to do.
     begun: usize,
+    /// True if the steps begin that wait for a translation.
+    is_translated: bool,
     pub(super) current: Option<Running>,
     /// Step between the rounds of the answer, while a round is running.
     pub(super) between: Option<Box<dyn Between>>,
@@ -127,6 +141,7 @@ impl Steps {
         Self {
             rows,
             begun: 0,
+            is_translated: false,
             current: None,
             between: None,
             sessions: AnswerSessions::default(),
@@ -265,13 +280,13 @@ impl Exchange {
                 }
                 self.steps.warnings = Some(Box::new(self.report.warnings.clone()));
             }
-            let Some(row) = self.next_row() else { return Ok(Prepared::Done) };
+            let Some(row) = self.next_row(now) else { return Ok(Prepared::Done) };
             self.begin_step(row, body, now)?;
         }
     }
 
     /// Returns the next row of the table that applies to this request.
-    fn next_row(&mut self) -> Option<&'static StepRow> {
+    fn next_row(&mut self, now: Millis) -> Option<&'static StepRow> {
         let is_for = match self.client.path {
             Path::Messages => |_: &StepRow| true,
             Path::CountTokens if self.config.settings.count_tokens != CountTokens::Off => {
@@ -281,6 +296,10 @@ impl Exchange {
         };
         loop {
             let row = self.steps.rows.get(self.steps.begun)?;
+            let see = see(&self.config, self.can, self.ids, &self.client, b"", None, now);
+            if !self.steps.is_translated && !(row.comes_first)(&see) {
+                return None;
+            }
             self.steps.begun = self.steps.begun.saturating_add(1);
             if is_for(row) {
                 return Some(row);

@@ -13,6 +13,7 @@ pub mod hosted;
 pub mod limits;
 pub(crate) mod mcp;
 pub(crate) mod mcp_servers;
+pub(crate) mod member_places;
 pub mod own_tool;
 pub mod request_context;
 pub mod search;

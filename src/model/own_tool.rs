@@ -125,6 +125,11 @@ pub(crate) struct ToolsRunHere {
 }
 
 impl ToolsRunHere {
+    /// Returns true if Creole runs a server tool.
+    pub(crate) const fn any(self) -> bool {
+        self.web_search || self.web_fetch || self.tool_search || self.mcp
+    }
+
     /// Returns true if Creole runs the server tool of this name.
     pub(crate) fn has(self, name: &str) -> bool {
         match name {

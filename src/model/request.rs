@@ -4,6 +4,7 @@ use super::block::{Block, BlockParent, Text};
 use super::cache_mark::CacheMark;
 use super::context_management::ContextManagement;
 use super::mcp_servers::McpServers;
+use super::member_places::MemberPlaces;
 use super::source::{BodySource, Read, bad_tag, missing, read_body, required};
 use super::tool::{ToolChoice, ToolDefinition};
 use crate::error::Error;
@@ -64,6 +65,8 @@ pub(crate) struct Request<'a> {
     pub compaction: bool,
     /// Member `mcp_servers`: MCP servers whose tools the API would call.
     pub mcp_servers: McpServers<'a>,
+    /// Places of the members that further rounds of the answer change.
+    pub places: MemberPlaces,
     /// True if the request has `fallbacks`.
     pub fallbacks: bool,
     /// True if the request has a `fallback_credit_token`.
@@ -176,14 +179,24 @@ impl<'a> Request<'a> {
         let mut request = Self::default();
         let (mut model, mut messages, mut old_format) = (None, None, None);
         source.object(|source, key| {
-            match key {
-                "model" => return source.string(&mut model),
-                "messages" => messages = Some(source.messages()?),
-                "output_format" => old_format = Some(source.output_format()?),
-                _ => return request.read_member(source, key),
-            }
-            Ok(true)
+            source.reader.kind()?;
+            let start = source.reader.offset();
+            let is_known = match key {
+                "model" => source.string(&mut model)?,
+                "messages" => {
+                    messages = Some(source.messages()?);
+                    true
+                }
+                "output_format" => {
+                    old_format = Some(source.output_format()?);
+                    true
+                }
+                _ => request.read_member(source, key)?,
+            };
+            request.places.note(key, start..source.reader.offset());
+            Ok(is_known)
         })?;
+        request.places.end(source.body.len());
         request.has_halves = source.reader.has_halves();
         request.has_unread = source.has_unread;
         let tools = request.tools.iter().filter(|tool| tool.cached.is_some()).count();

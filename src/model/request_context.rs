@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use super::context_management::Cleared;
+use super::member_places::MemberPlaces;
 use super::own_tool::OwnTool;
 use super::request::{Thinking, ThinkingMode};
 use super::search::NumberedPages;
@@ -65,6 +66,11 @@ pub struct RequestContext {
     pub calls_mcp: bool,
     /// True if calls of the tools that Creole runs are left out, in the last round of an answer.
     pub withholds_own_tools: bool,
+    /// True if a service may have to be asked before the request is sent: the request offers server
+    /// tools that Creole runs, or names MCP servers.
+    pub may_ask_services: bool,
+    /// Places of the members of the body that further rounds of the answer change.
+    pub places: MemberPlaces,
     /// Server tools of the request that Creole runs.
     pub own_tools: Vec<Arc<OwnTool>>,
     /// Pages of web searches in the history, which the answer can cite; empty if the model is not

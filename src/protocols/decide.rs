@@ -213,6 +213,7 @@ impl DecideTarget<'_> {
         let attached = attached::refusable(request, takes_images, profile.file_parts);
         let thought_at = self.takes_items().then(|| first_item(&request.messages)).flatten();
         let (guards, runs) = (config.guards(upstream), client.runs(request, profile));
+        let may_ask_services = runs.any() || !request.mcp_servers.is_empty();
         let marks = Marks::new(config, upstream, model);
         let mut history = self.read_history(request, (guards.pairing, runs), &marks, warnings)?;
         let refusable = refusable(Refusable { thought_at, ..attached }, request, &history, profile);
@@ -262,6 +263,8 @@ impl DecideTarget<'_> {
             cleared,
             searches: tools.searches(),
             calls_mcp: tools.calls_mcp(),
+            may_ask_services,
+            places: std::mem::take(&mut request.places),
             own_tools: tools.own(),
             pages: std::mem::take(&mut history.pages),
             withholds_own_tools: false,

@@ -56,6 +56,7 @@ use crate::headers::Header;
 use crate::ids::Ids;
 use crate::json;
 use crate::model::event::{ServerCall, ServerResult};
+use crate::model::member_places::MemberPlaces;
 use crate::observe::report::Report;
 use crate::text::words;
 
@@ -140,6 +141,8 @@ pub(crate) struct EndedRound {
     pub(crate) output_tokens: u64,
     /// Time since the client's request was complete, in milliseconds.
     pub(crate) since_ms: u64,
+    /// Places of the members of the round's request that the next round changes.
+    pub(crate) places: MemberPlaces,
 }
 
 /// Maximum number of bytes to read of a model's answer to a question of Creole. The answer has few

@@ -34,6 +34,16 @@ fn samples_add_up_under_the_names_of_the_table() {
 }
 
 #[test]
+fn the_memory_of_requests_is_told_as_it_is_now() {
+    let metrics = Metrics::new();
+    for held in [7, 0] {
+        let text = metrics.response(held).into_body();
+        let line = format!("creole_gateway_held_bytes {held}");
+        assert!(text.lines().any(|found| found == line), "{line} in\n{text}");
+    }
+}
+
+#[test]
 fn what_was_counted_for_names_that_are_not_used_is_removed() {
     let metrics = Metrics::new();
     let mut report = Report {

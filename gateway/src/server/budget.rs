@@ -113,6 +113,11 @@ impl Budget {
         self.exchange
     }
 
+    /// Returns the number of bytes that all requests hold.
+    pub(crate) fn held_bytes(&self) -> usize {
+        locked(&self.shared).core.held_bytes()
+    }
+
     fn now(&self) -> Millis {
         u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
     }

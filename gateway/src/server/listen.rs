@@ -171,7 +171,8 @@ fn serve(
         if let Some((listener, address)) = apart {
             tracing::info!("metrics on http://{address}{}", metrics::PATH);
             let callers = Arc::new(Callers::of_metrics(address, &door.allow_host));
-            tokio::spawn(serve_metrics(listener, Arc::clone(&records), callers));
+            let shared = (Arc::clone(&records), Arc::clone(&budget));
+            tokio::spawn(serve_metrics(listener, shared, callers));
         }
         accept(listener, &workers, &connections, stop, door.shutdown_timeout, &records).await;
         Ok(())
@@ -280,7 +281,11 @@ pub(crate) fn cannot_listen(flag: &str, on: &str, error: &io::Error) -> CommandF
 }
 
 /// Serves `/metrics`, and no other path, while the gateway runs.
-async fn serve_metrics(listener: TcpListener, records: Arc<Records>, callers: Arc<Callers>) {
+async fn serve_metrics(
+    listener: TcpListener,
+    (records, budget): (Arc<Records>, Arc<Budget>),
+    callers: Arc<Callers>,
+) {
     let clients = Connections::new(METRICS_CONNECTIONS_MAX);
     let mut failed = RateLimit::default();
     loop {
@@ -296,6 +301,7 @@ async fn serve_metrics(listener: TcpListener, records: Arc<Records>, callers: Ar
         };
         let Some(client) = clients.client() else { continue };
         let (records, callers) = (Arc::clone(&records), Arc::clone(&callers));
+        let budget = Arc::clone(&budget);
         let asking = Arc::clone(&client);
         let service = service_fn(move |request: Request<Incoming>| {
             let (head, mut busy) = (request.into_parts().0, asking.begin());
@@ -308,7 +314,7 @@ async fn serve_metrics(listener: TcpListener, records: Arc<Records>, callers: Ar
                 Some(reason) => bare(StatusCode::FORBIDDEN, reason),
                 None if head.uri.path() == metrics::PATH => {
                     busy.reach(Stage::Whole);
-                    records.metrics.response().map(Body::whole)
+                    records.metrics.response(budget.held_bytes()).map(Body::whole)
                 }
                 None => bare(StatusCode::NOT_FOUND, ""),
             };

@@ -147,7 +147,9 @@ impl Gateway {
             && self.config.lets_in(&list)
         {
             busy.reach(Stage::Whole);
-            return Decided::Answered(self.records.metrics.response().map(Body::whole));
+            return Decided::Answered(
+                self.records.metrics.response(self.budget.held_bytes()).map(Body::whole),
+            );
         }
         if refused.is_none()
             && let Some(response) = self.page(&head, &list, busy)

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -28,17 +29,20 @@ pub struct Told {
     pub status: u16,
     /// Value of `content-type`.
     pub kind: &'static str,
-    /// Pieces of the body, with a short pause before each.
+    /// Pieces of the body.
     pub pieces: Vec<String>,
     /// Wait before the head.
     pub delay: Duration,
+    /// Wait before each piece.
+    pub pause: Duration,
 }
 
 impl Told {
     /// Returns an answer 200 with JSON.
     pub fn json(body: impl ToString) -> Self {
         let pieces = vec![body.to_string()];
-        Self { status: 200, kind: "application/json", pieces, delay: Duration::ZERO }
+        let (delay, pause) = (Duration::ZERO, Duration::from_millis(5));
+        Self { status: 200, kind: "application/json", pieces, delay, pause }
     }
 
     /// Returns an answer 200 with these pieces of events.
@@ -144,6 +148,7 @@ pub struct Scripted {
     asked: Arc<Mutex<Vec<Asked>>>,
     /// Requests in the order of their answers, each with the time of the answer.
     answered: Arc<Mutex<Vec<(Instant, Asked)>>>,
+    open: Arc<AtomicUsize>,
 }
 
 impl Scripted {
@@ -153,15 +158,21 @@ impl Scripted {
         let address = listener.local_addr().unwrap();
         let (asked, answered) = (Arc::default(), Arc::default());
         let (all, done) = (Arc::clone(&asked), Arc::clone(&answered));
-        let script = Arc::new(script);
+        let open: Arc<AtomicUsize> = Arc::default();
+        let (script, count) = (Arc::new(script), Arc::clone(&open));
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 let (all, done) = (Arc::clone(&all), Arc::clone(&done));
-                let script = Arc::clone(&script);
-                std::thread::spawn(move || serve(stream, &all, &done, &*script));
+                let (script, count) = (Arc::clone(&script), Arc::clone(&count));
+                std::thread::spawn(move || serve(stream, (&all, &done), &count, &*script));
             }
         });
-        Self { address, asked, answered }
+        Self { address, asked, answered, open }
+    }
+
+    /// Returns the number of answers that are being given.
+    pub fn open(&self) -> usize {
+        self.open.load(Ordering::Relaxed)
     }
 
     /// Returns the requests since the last call.
@@ -179,8 +190,8 @@ impl Scripted {
 /// Answers the requests of one connection.
 fn serve(
     stream: TcpStream,
-    all: &Mutex<Vec<Asked>>,
-    done: &Mutex<Vec<(Instant, Asked)>>,
+    (all, done): (&Mutex<Vec<Asked>>, &Mutex<Vec<(Instant, Asked)>>),
+    open: &AtomicUsize,
     script: &dyn Fn(&Asked) -> Told,
 ) {
     let _ = stream.set_nodelay(true);
@@ -202,11 +213,14 @@ fn serve(
         }
         let asked = Asked { head, path, body: String::from_utf8(body).unwrap() };
         all.lock().unwrap().push(asked.clone());
+        open.fetch_add(1, Ordering::Relaxed);
         let told = script(&asked);
         std::thread::sleep(told.delay);
         // A client may act on the answer before this thread goes on.
         done.lock().unwrap().push((Instant::now(), asked));
-        if write(reader.get_mut(), &told).is_err() {
+        let written = write(reader.get_mut(), &told);
+        open.fetch_sub(1, Ordering::Relaxed);
+        if written.is_err() {
             return;
         }
     }
@@ -219,7 +233,7 @@ fn write(stream: &mut TcpStream, told: &Told) -> std::io::Result<()> {
     );
     stream.write_all(head.as_bytes())?;
     for piece in told.pieces.iter().filter(|piece| !piece.is_empty()) {
-        std::thread::sleep(Duration::from_millis(5));
+        std::thread::sleep(told.pause);
         write!(stream, "{:x}\r\n{piece}\r\n", piece.len())?;
     }
     stream.write_all(b"0\r\n\r\n")

@@ -15,7 +15,7 @@ struct Toy {
     word: Option<String>,
 }
 
-const TOY: &[StepRow] = &[StepRow { begin, is_for_counts: false }];
+const TOY: &[StepRow] = &[StepRow::first(begin)];
 
 fn begin(see: &See<'_>, _: &mut Report) -> Option<Box<dyn Step>> {
     // A real step also checks that the operator allowed the address.

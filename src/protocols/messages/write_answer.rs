@@ -295,7 +295,9 @@ impl AnswerWriter for MessagesWriter {
     fn held_bytes(&self) -> usize {
         match &self.form {
             AnswerForm::Events { .. } => 0,
-            AnswerForm::Message { content } => content.len().saturating_add(self.citations.len()),
+            AnswerForm::Message { content } => {
+                content.capacity().saturating_add(self.citations.len())
+            }
         }
     }
 }

@@ -4,6 +4,7 @@
 //! conversation for the upstream, and its prompt cache stays valid.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use crate::json;
 use crate::text::words;
@@ -26,9 +27,7 @@ pub(super) struct NextRequest<'c> {
 impl NextRequest<'_> {
     /// Returns the client's request with the changes. The members keep their order.
     pub(super) fn written(&self, body: &str) -> Vec<u8> {
-        let blocks = words::utf8(self.blocks).unwrap_or_default();
-        let more = body.len().saturating_add(blocks.len()).saturating_add(256);
-        let mut out = Vec::with_capacity(more);
+        let mut out = self.buffer(body);
         let mut has_choice = false;
         out.push(b'{');
         for (at, (key, value)) in json::members(body).enumerate() {
@@ -38,26 +37,59 @@ impl NextRequest<'_> {
             out.push(b'"');
             out.extend_from_slice(key.raw().as_bytes());
             out.extend_from_slice(b"\":");
-            let max_tokens = self.max_tokens.filter(|_| key == "max_tokens");
-            if key == "messages" && !blocks.is_empty() {
-                self.push_messages(value, blocks, &mut out);
-            } else if let Some(choice) = self.tool_choice.filter(|_| key == "tool_choice") {
-                has_choice = true;
-                out.extend_from_slice(choice.as_bytes());
-            } else if let Some(max_tokens) = max_tokens {
-                json::push_u64(&mut out, max_tokens);
-            } else if key == "thinking" {
-                out.extend_from_slice(self.thinking(value).as_bytes());
-            } else {
-                out.extend_from_slice(value.as_bytes());
-            }
+            let key = key.decode();
+            has_choice |= key == "tool_choice";
+            self.push_value(&key, value, &mut out);
         }
+        self.push_end(has_choice, &mut out);
+        out
+    }
+
+    /// Returns the client's request with the changes of the members at these places, which are in
+    /// the order of the body. Returns `None` if the body has no such places.
+    pub(super) fn written_at(
+        &self,
+        body: &str,
+        places: &[(&'static str, Range<usize>)],
+    ) -> Option<Vec<u8>> {
+        let mut out = self.buffer(body);
+        let mut copied = 0;
+        for (name, place) in places {
+            out.extend_from_slice(body.get(copied..place.start)?.as_bytes());
+            self.push_value(name, body.get(place.clone())?, &mut out);
+            copied = place.end;
+        }
+        let rest = body.get(copied..)?.trim_end().strip_suffix('}')?;
+        out.extend_from_slice(rest.as_bytes());
+        self.push_end(places.iter().any(|(name, _)| *name == "tool_choice"), &mut out);
+        Some(out)
+    }
+
+    /// Returns an empty buffer with room for the request.
+    fn buffer(&self, body: &str) -> Vec<u8> {
+        let more = body.len().saturating_add(self.blocks.len()).saturating_add(256);
+        Vec::with_capacity(more)
+    }
+
+    /// Appends the value of a member with the changes.
+    fn push_value(&self, key: &str, value: &str, out: &mut Vec<u8>) {
+        let blocks = words::utf8(self.blocks).unwrap_or_default();
+        match (key, self.tool_choice, self.max_tokens) {
+            ("messages", ..) if !blocks.is_empty() => self.push_messages(value, blocks, out),
+            ("tool_choice", Some(choice), _) => out.extend_from_slice(choice.as_bytes()),
+            ("max_tokens", _, Some(max_tokens)) => json::push_u64(out, max_tokens),
+            ("thinking", ..) => out.extend_from_slice(self.thinking(value).as_bytes()),
+            _ => out.extend_from_slice(value.as_bytes()),
+        }
+    }
+
+    /// Appends the end of the request, with `tool_choice` if it is needed and was not written.
+    fn push_end(&self, has_choice: bool, out: &mut Vec<u8>) {
         if let Some(choice) = self.tool_choice.filter(|_| self.needs_choice && !has_choice) {
             out.extend_from_slice(b",\"tool_choice\":");
             out.extend_from_slice(choice.as_bytes());
         }
         out.push(b'}');
-        out
     }
 
     /// Returns the member `thinking` with a budget below the number of tokens that are left, as the
@@ -118,6 +150,8 @@ fn push_message(inside: &str, blocks: &str, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Request;
+    use crate::observe::warning::Warnings;
 
     const BODY: &str = r#"{ "model" : "m", "messages": [{"role":"user","content":"[]"}] ,"max_tokens":100,"tool_choice":{"type":"any"}}"#;
 
@@ -132,6 +166,48 @@ mod tests {
             written(next),
             r#"{"model":"m","messages":[{"role":"user","content":"[]"},{"role":"assistant","content":[{"type":"text","text":"a"}]}],"max_tokens":100,"tool_choice":{"type":"any"}}"#
         );
+    }
+
+    #[test]
+    fn a_body_is_changed_at_its_places_as_it_is_without_them() {
+        let thinking = r#","thinking":{"type":"enabled","budget_tokens":5000}"#;
+        let bodies = [
+            BODY.to_owned(),
+            format!(
+                r#"{{"model":"m","max_tokens":9000,"messages":[{{"role":"user","content":"a"}}],"tools":[]{thinking}}}"#
+            ),
+            r#"{"messages":[{"role":"user","content":"a"}],"max_tokens":9,"model":"m"}"#.to_owned(),
+        ];
+        let changes = [
+            NextRequest { blocks: br#"{"type":"text","text":"a"}"#, ..Default::default() },
+            NextRequest { tool_choice: Some("{}"), max_tokens: Some(3000), ..Default::default() },
+            NextRequest { tool_choice: Some("{}"), needs_choice: true, ..Default::default() },
+        ];
+        for body in &bodies {
+            let request = Request::read(body, &mut Warnings::new(false)).unwrap();
+            let places = request.places.in_order(body).unwrap();
+            for next in changes {
+                let members = |written: Vec<u8>| {
+                    let written = String::from_utf8(written).unwrap();
+                    let all = json::members(&written);
+                    let all = all.map(|(key, value)| (key.decode().into_owned(), value.to_owned()));
+                    all.collect::<Vec<_>>()
+                };
+                let changed = members(next.written_at(body, &places).unwrap());
+                assert_eq!(changed, members(next.written(body)), "{next:?} of {body}");
+            }
+        }
+    }
+
+    #[test]
+    fn places_of_another_body_are_not_used() {
+        let twice = r#"{"model":"m","max_tokens":9,"max_tokens":9,"messages":[]}"#;
+        let request = Request::read(twice, &mut Warnings::new(false)).unwrap();
+        assert_eq!(request.places.in_order(twice), None);
+        let request = Request::read(BODY, &mut Warnings::new(false)).unwrap();
+        assert!(request.places.in_order(BODY).is_some());
+        assert_eq!(request.places.in_order(&BODY[1..]), None);
+        assert_eq!(request.places.in_order(&" ".repeat(BODY.len())), None);
     }
 
     #[test]

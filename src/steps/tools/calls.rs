@@ -4,6 +4,7 @@
 //! result of the first one, without another run. A loop ends: the last round has no server tools,
 //! so that the model must answer.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::OpeningBlock;
@@ -15,6 +16,7 @@ use crate::config::{ServerTools, Settings};
 use crate::error::Error;
 use crate::json;
 use crate::model::event::{ServerCall, ServerResult};
+use crate::model::member_places::MemberPlaces;
 use crate::model::own_tool::OwnTool;
 use crate::observe::report::{Report, ToolCounts};
 use crate::steps::{
@@ -61,6 +63,8 @@ pub(crate) struct OwnCalls {
     counts: ToolCounts,
     /// True if the model repeats its calls, so that the next round is the last.
     must_answer: bool,
+    /// Places of the members of the round's request that the next round changes.
+    places: MemberPlaces,
     /// True if the request already has a message with the beginning of the answer.
     is_begun: bool,
     /// Time left for the calls of the round, in milliseconds.
@@ -161,6 +165,7 @@ impl OwnCalls {
             output_tokens: 0,
             counts: ToolCounts::default(),
             must_answer: false,
+            places: MemberPlaces::default(),
             is_begun: false,
             left_ms: limits.duration_max_ms,
             tells_turn: None,
@@ -392,16 +397,8 @@ impl Step for OwnCalls {
             return Ok(Change::Stop(StopReason::ToolUse));
         }
         let body = words::utf8(see.body).unwrap_or_default();
-        // The body can be large, so it is read once for all members.
-        let (mut max_tokens, mut tools, mut choice) = ("", "", "");
-        for (key, value) in json::members(body) {
-            match key.decode().as_ref() {
-                "max_tokens" => max_tokens = value,
-                "tools" => tools = value,
-                "tool_choice" => choice = value,
-                _ => {}
-            }
-        }
+        let places = self.places.in_order(body);
+        let Needed { max_tokens, tools, choice } = Needed::of(body, places.as_deref());
         let max_tokens = max_tokens.parse::<u64>().ok();
         let tokens_left = max_tokens.map(|most| most.saturating_sub(self.output_tokens));
         if tokens_left.is_some_and(|left| left < TOKENS_MIN) {
@@ -427,7 +424,8 @@ impl Step for OwnCalls {
             needs_choice,
             max_tokens: tokens_left,
         };
-        let body = next.written(body);
+        let written = places.and_then(|places| next.written_at(body, &places));
+        let body = written.unwrap_or_else(|| next.written(body));
         Ok(Change::Round(NextRound { body, step: self, limit }))
     }
 
@@ -440,8 +438,43 @@ impl Between for OwnCalls {
     fn take_round(&mut self, ended: EndedRound, see: &See<'_>) {
         self.output_tokens = ended.output_tokens;
         self.is_mixed = ended.is_mixed;
+        self.places = ended.places;
         self.left_ms = self.limits.duration_max_ms.saturating_sub(ended.since_ms);
         ended.calls.into_iter().for_each(|call| self.add(call, see));
+    }
+}
+
+/// Members of a request on which its next round depends, as JSON.
+#[derive(Default)]
+struct Needed<'b> {
+    max_tokens: &'b str,
+    tools: &'b str,
+    choice: &'b str,
+}
+
+impl<'b> Needed<'b> {
+    /// Finds the members. Without their places, the body is read, which can be large.
+    fn of(body: &'b str, places: Option<&[(&str, Range<usize>)]>) -> Self {
+        let mut needed = Self::default();
+        match places {
+            Some(places) => {
+                let value = |place: &Range<usize>| body.get(place.clone()).unwrap_or_default();
+                places.iter().for_each(|(name, place)| needed.take(name, value(place)));
+            }
+            None => {
+                json::members(body).for_each(|(key, value)| needed.take(&key.decode(), value));
+            }
+        }
+        needed
+    }
+
+    fn take(&mut self, name: &str, value: &'b str) {
+        match name {
+            "max_tokens" => self.max_tokens = value,
+            "tools" => self.tools = value,
+            "tool_choice" => self.choice = value,
+            _ => {}
+        }
     }
 }
 

@@ -27,6 +27,8 @@ pub(super) struct ToolGate {
     client: Box<dyn AnswerWriter>,
     /// Writer of the blocks that the request of the next round repeats.
     record: Box<dyn AnswerWriter>,
+    /// Text for the record that was not written yet, as the inside of a JSON string.
+    text: String,
     /// Blocks of steps before the first round, with which the message begins.
     opening: Vec<OpeningBlock>,
     /// Progress of the round.
@@ -92,6 +94,7 @@ impl ToolGate {
         Self {
             client,
             record,
+            text: String::new(),
             opening,
             phase: WriterPhase::Start,
             open: None,
@@ -112,7 +115,24 @@ impl ToolGate {
         self.client.write(event, out);
         // The answer ends with the round if the client has to run a call.
         if !self.has_client_call {
+            self.write_text();
             self.record.write(event, &mut Vec::new());
+        }
+    }
+
+    /// Writes a text for the client. The record gets all pieces of a text at once.
+    fn pass_text(&mut self, raw: &str, out: &mut Vec<u8>) {
+        self.client.write(Event::Text(raw), out);
+        if !self.has_client_call {
+            self.text.push_str(raw);
+        }
+    }
+
+    /// Writes the text into the record that was not written yet.
+    fn write_text(&mut self) {
+        if !self.text.is_empty() {
+            self.record.write(Event::Text(&self.text), &mut Vec::new());
+            self.text.clear();
         }
     }
 
@@ -131,6 +151,7 @@ impl ToolGate {
         match start.kind {
             CallKind::Client { .. } => {
                 self.has_client_call = true;
+                self.text.clear();
                 self.record.take_blocks();
             }
             CallKind::Server => self.open_call(start, start.name.to_owned()),
@@ -194,6 +215,7 @@ impl AnswerWriter for ToolGate {
     #[inline]
     fn write(&mut self, event: Event<'_>, out: &mut Vec<u8>) {
         match event {
+            Event::Text(raw) => return self.pass_text(raw, out),
             Event::Started { .. } => return self.start(event, out),
             Event::Stopped(stop) => return self.stop(stop, out),
             Event::CallBegins(start) => self.begin_call(&start),
@@ -236,6 +258,7 @@ impl AnswerWriter for ToolGate {
         self.has_client_call = false;
         self.open = None;
         self.calls.clear();
+        self.text.clear();
         self.client.take_back();
         self.record.take_back();
     }
@@ -249,6 +272,7 @@ impl AnswerWriter for ToolGate {
     }
 
     fn take_blocks(&mut self) -> Vec<u8> {
+        self.write_text();
         self.record.take_blocks()
     }
 
@@ -256,6 +280,7 @@ impl AnswerWriter for ToolGate {
         let calls = self.calls.iter().chain(&self.open).map(ServerCall::held_bytes);
         let opening = self.opening.iter().map(OpeningBlock::held_bytes);
         let written = self.client.held_bytes().saturating_add(self.record.held_bytes());
+        let written = written.saturating_add(self.text.len());
         calls.chain(opening).fold(written, usize::saturating_add)
     }
 }

@@ -34,6 +34,7 @@ pub(super) const ON_DEMAND: &[&str] = &[
 pub(super) const SECOND_TIER: &[&str] = &[
     "sizes",
     "cost as shipped",
+    "load of server tools",
     "clients, gateway",
     "clients, worker",
     "guards, envoy",
@@ -89,7 +90,8 @@ impl Stage {
         match self.work {
             Work::Servers(_) | Work::Clients(..) | Work::Own(_) => true,
             Work::Tests(package) => package == "creole-cost",
-            Work::Cargo(_) | Work::Build | Work::Sizes | Work::Measures(..) => false,
+            Work::Measures(package, _) => package == "creole-hosts",
+            Work::Cargo(_) | Work::Build | Work::Sizes => false,
         }
     }
 
@@ -142,6 +144,7 @@ pub(super) fn stages() -> Vec<Stage> {
         ("packager of Worker", Work::Tests("xtask-worker")),
         ("sizes", Work::Sizes),
         ("hosts", Work::Servers("creole-hosts")),
+        ("load of server tools", Work::Measures("creole-hosts", "tool_load")),
         ("embedding", Work::Tests("creole-wit")),
         ("cost as shipped", Work::Measures("creole-wit", "cost")),
         ("wasi:http", Work::Servers("creole-wasi-http")),

@@ -11,6 +11,9 @@
     clippy::unwrap_used
 )]
 
+#[path = "../../../../benches/bodies/mod.rs"]
+#[allow(dead_code, reason = "only bodies for server tools are needed here")]
+mod agents;
 mod answers;
 mod bodies;
 mod hostile;
@@ -20,6 +23,7 @@ mod meter;
 mod place;
 mod requests;
 mod responses;
+mod server_tools;
 mod smallest;
 #[path = "../../../../tests/decisions/spec.rs"]
 #[allow(dead_code, unreachable_pub, missing_docs, reason = "only some of it is needed here")]

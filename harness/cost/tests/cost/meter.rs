@@ -56,6 +56,11 @@ pub(crate) fn most_held_by(work: impl FnOnce()) -> usize {
     usize::try_from(MOST.get() - before).unwrap()
 }
 
+/// Returns the number of bytes that the current thread holds.
+pub(crate) fn held_now() -> usize {
+    usize::try_from(HELD.get()).unwrap_or_default()
+}
+
 /// Number of bytes whose translation takes long enough to be measured.
 pub(crate) const BYTES_MIN: usize = if cfg!(debug_assertions) { 512 << 10 } else { 8 << 20 };
 

@@ -7,6 +7,7 @@ use crate::config::{Config, Settings};
 use crate::ids::Ids;
 use crate::model::event::{ServerCall, ServerOutput};
 use crate::model::mcp::McpOutput;
+use crate::model::member_places::MemberPlaces;
 use crate::model::own_tool::{McpToolName, OwnTool};
 use crate::observe::report::Report;
 use crate::steps::tools::job::{Begun, Job, OwnOutput, Work};
@@ -95,7 +96,13 @@ fn a_new_tool_with_a_question_is_a_folder_and_a_row() {
         input: "{}".to_owned(),
     };
     let round = vec![call("a"), call("b")];
-    let ended = EndedRound { calls: round, output_tokens: 0, since_ms: 0, is_mixed: false };
+    let ended = EndedRound {
+        calls: round,
+        output_tokens: 0,
+        since_ms: 0,
+        is_mixed: false,
+        places: MemberPlaces::default(),
+    };
     calls.take_round(ended, &see);
     let settings = &config.settings;
     assert_eq!((calls.questions_left(), calls.question_timeout_ms(1, settings)), (2, 100));

@@ -6,7 +6,7 @@
 use std::ops::ControlFlow;
 
 use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
-use html5gum::{Span, Tokenizer};
+use html5gum::{Emitter, ForwardingEmitter, Span, Tokenizer};
 
 use super::element::PageElement;
 use super::layout::{Gap, PageLayout};
@@ -39,10 +39,26 @@ pub(super) fn read(html: &str, page: &WebAddress, bytes_max: usize) -> HtmlText 
     });
     // The content of elements such as `script` is no markup.
     emitter.naively_switch_states(true);
-    let _ = Tokenizer::new_with_emitter(html, emitter).next();
+    let _ = Tokenizer::new_with_emitter(html, Forgiving(emitter)).next();
     let title = Some(reader.title).filter(|title| !title.is_empty());
     let (text, is_cut) = reader.layout.finish();
     HtmlText { title, text, is_cut }
+}
+
+/// Emitter that wants no errors of a page. To find them, the tokenizer would look at each byte
+/// once more, which is half of its work.
+struct Forgiving<E>(E);
+
+impl<E: Emitter> ForwardingEmitter for Forgiving<E> {
+    type Token = E::Token;
+
+    fn inner(&mut self) -> &mut impl Emitter<Token = Self::Token> {
+        &mut self.0
+    }
+
+    fn should_emit_errors(&mut self) -> bool {
+        false
+    }
 }
 
 /// Attribute of a tag that is read.

@@ -9,7 +9,7 @@ use super::list::McpList;
 use super::session::AnswerSessions;
 use crate::config::{McpConnector, McpUnavailable, Protocol, Settings};
 use crate::error::Error;
-use crate::headers::Header;
+use crate::headers::{Header, Headers as _};
 use crate::model::Request;
 use crate::model::mcp::{ListedTool, McpTarget};
 use crate::observe::report::Report;
@@ -37,6 +37,15 @@ enum WantedList {
     Asked(McpListJob),
     Remembered(Arc<McpList>),
     Come(Result<Arc<McpList>, McpFailure>),
+}
+
+/// Returns true if a request is likely to need lists, so that it is not translated without them:
+/// the operator offers a server to all, or the client's headers say so.
+pub(crate) fn comes_first(see: &See<'_>) -> bool {
+    let mcp = &see.config.settings.server_tools.mcp;
+    let is_likely = |beta: &str| words::has(beta, "mcp-client");
+    mcp.servers.iter().any(|(_, server)| server.offer)
+        || see.headers.value("anthropic-beta").is_some_and(is_likely)
 }
 
 /// Reads the MCP servers of a request, if Creole calls some.

@@ -41,7 +41,7 @@ mod tests;
 pub(crate) use answer::RpcEnd;
 pub(super) use call::{McpCallJob, McpJob, McpOutcome};
 pub(crate) use list::McpList;
-pub(crate) use lists::begin as begin_lists;
+pub(crate) use lists::{begin as begin_lists, comes_first};
 pub(crate) use memory::ToolMemory;
 pub(super) use run::begin;
 pub(crate) use session::AnswerSessions;
