@@ -241,12 +241,7 @@ impl DecideTarget<'_> {
             model: request.model.decode().into_owned(),
             model_mapped: request.model != model,
             upstream_model: model.to_string(),
-            limits: AnswerLimits {
-                max_tokens: request.max_tokens.map_or(0, |wanted| effort::limited(wanted, profile)),
-                window,
-                stop_sequences: owned(&request.stop_sequences),
-                one_tool_call: tools.one_tool_call(),
-            },
+            limits: limits(request, profile, window, &tools),
             stream: request.stream,
             upstream_stream: request.stream,
             tools: tools.context(keeps_schemas(config, profile)),
@@ -327,6 +322,21 @@ impl DecideTarget<'_> {
             return Err(Error::invalid("messages: text content blocks must be non-empty"));
         }
         Ok(history)
+    }
+}
+
+/// Returns the limits of the answer.
+fn limits(
+    request: &Request<'_>,
+    profile: &Profile,
+    window: u64,
+    tools: &ToolSet<'_>,
+) -> AnswerLimits {
+    AnswerLimits {
+        max_tokens: request.max_tokens.map_or(0, |wanted| effort::limited(wanted, profile)),
+        window,
+        stop_sequences: owned(&request.stop_sequences),
+        one_tool_call: tools.one_tool_call(),
     }
 }
 

@@ -206,7 +206,7 @@ mod tests {
         assert_eq!(request.places.in_order(twice), None);
         let request = Request::read(BODY, &mut Warnings::new(false)).unwrap();
         assert!(request.places.in_order(BODY).is_some());
-        assert_eq!(request.places.in_order(&BODY[1..]), None);
+        assert_eq!(request.places.in_order(BODY.trim_end_matches('}')), None);
         assert_eq!(request.places.in_order(&" ".repeat(BODY.len())), None);
     }
 
