@@ -187,10 +187,13 @@ impl Scripted {
     }
 }
 
+/// Requests that were answered, each with the time of its answer.
+type Answered = Mutex<Vec<(Instant, Asked)>>;
+
 /// Answers the requests of one connection.
 fn serve(
     stream: TcpStream,
-    (all, done): (&Mutex<Vec<Asked>>, &Mutex<Vec<(Instant, Asked)>>),
+    (all, done): (&Mutex<Vec<Asked>>, &Answered),
     open: &AtomicUsize,
     script: &dyn Fn(&Asked) -> Told,
 ) {

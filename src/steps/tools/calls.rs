@@ -279,7 +279,7 @@ impl OwnCalls {
     fn end_round(&mut self, see: &See<'_>, report: &mut Report) {
         self.note_time(see, report);
         if let (Some(sessions), Some(memory)) = (see.sessions, see.memory) {
-            sessions.lock().remember(memory, see.now);
+            memory.note_eras(sessions, see.now);
         }
         let mut counts = self.counts;
         for call in &self.round {

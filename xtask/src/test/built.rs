@@ -109,11 +109,11 @@ fn artefacts(manner: Manner) -> Result<Artefacts> {
 /// `CREOLE_WASM_HOOKS` (the filter, able to trap on demand), `CREOLE_DEMO` (the demo model's
 /// binary), `CREOLE_GATEWAY` (the binary), `CREOLE_COMPONENT` (the component to embed),
 /// `CREOLE_COMPONENT_COMPILED` (as machine code), `CREOLE_COMPONENT_COUNTING` (as machine code that
-/// counts instructions, of what is shipped alone), `CREOLE_WASI_HTTP` (the component for servers), `CREOLE_WASMTIME` (the
-/// binary), `CREOLE_PYTHON` (an interpreter that has the package wasmtime), `CREOLE_WORKERD` (the
-/// binary), `CREOLE_WORKER_DIR` (the Worker's modules) and `CREOLE_WORKER_HOOKS_DIR` (the same,
-/// able to panic on demand). Another variable gives cargo the runner for tests that are compiled to
-/// WebAssembly.
+/// counts instructions, of what is shipped alone), `CREOLE_WASI_HTTP` (the component for servers),
+/// `CREOLE_WASMTIME` (the binary), `CREOLE_PYTHON` (an interpreter that has the package wasmtime),
+/// `CREOLE_WORKERD` (the binary), `CREOLE_WORKER_DIR` (the Worker's modules) and
+/// `CREOLE_WORKER_HOOKS_DIR` (the same, able to panic on demand). Another variable gives cargo the
+/// runner for tests that are compiled to WebAssembly.
 fn variables(built: &Built, artefacts: &Artefacts, manner: Manner) -> Result<Variables> {
     let Artefacts { filter, component, .. } = artefacts;
     let packager = built.program("xtask-worker")?;

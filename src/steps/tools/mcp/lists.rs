@@ -152,7 +152,7 @@ impl McpLists {
     /// Keeps the lists and the eras of the servers for later exchanges.
     fn remember(&self, servers: &[&PlannedServer], see: &See<'_>) {
         let Some(memory) = see.memory else { return };
-        self.sessions.lock().remember(memory, see.now);
+        memory.note_eras(&self.sessions, see.now);
         let ttl_ms_max = see.config.settings.server_tools.mcp.list_ttl_max_ms;
         for (server, list) in servers.iter().zip(&self.lists) {
             if let WantedList::Come(Ok(list)) = list {

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::era::McpEra;
 use super::list::McpList;
+use super::session::AnswerSessions;
 use crate::Millis;
 use crate::ids::hex_of_hash;
 use crate::model::mcp::McpTarget;
@@ -85,8 +86,13 @@ impl ToolMemory {
         )
     }
 
+    /// Remembers the eras of servers that an exchange has shown.
+    pub(crate) fn note_eras(&self, sessions: &AnswerSessions, now: Millis) {
+        sessions.lock().eras().for_each(|(url, era)| self.note_era(url, era, now));
+    }
+
     /// Remembers the era of a server.
-    pub(crate) fn note_era(&self, url: &str, era: McpEra, now: Millis) {
+    pub(super) fn note_era(&self, url: &str, era: McpEra, now: Millis) {
         let is_same = |one: &&mut RememberedServer| {
             one.url == url && matches!(one.what, Knowledge::Era(known) if known == era)
         };

@@ -7,8 +7,6 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::era::McpEra;
-use super::memory::ToolMemory;
-use crate::Millis;
 use crate::model::mcp::McpTarget;
 
 /// Maximum length of a session's id, in bytes.
@@ -155,12 +153,8 @@ impl Sessions {
         self.of(server)?.shown_era()
     }
 
-    /// Keeps the eras of servers that answers of this exchange have shown for later exchanges.
-    pub(crate) fn remember(&self, memory: &ToolMemory, now: Millis) {
-        for session in &self.all {
-            if let Some(era) = session.shown_era() {
-                memory.note_era(&session.url, era, now);
-            }
-        }
+    /// Returns the eras of servers that answers of this exchange have shown, by address.
+    pub(super) fn eras(&self) -> impl Iterator<Item = (&str, McpEra)> {
+        self.all.iter().filter_map(|session| Some((session.url.as_str(), session.shown_era()?)))
     }
 }
