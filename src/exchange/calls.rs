@@ -80,10 +80,14 @@ impl Exchange {
                 self.report.warnings = warnings;
                 self.send_first(text_of(body)?, translated, now)
             }
-            Some(prepared) => match self.prepared(prepared, body)? {
-                Some(call) => Ok(call),
-                None => self.first_call(body, now),
-            },
+            Some(prepared) => {
+                // The request is translated again, and takes the memory of the first translation.
+                drop(translated);
+                match self.prepared(prepared, body)? {
+                    Some(call) => Ok(call),
+                    None => self.first_call(body, now),
+                }
+            }
         }
     }
 

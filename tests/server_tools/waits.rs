@@ -92,11 +92,19 @@ fn a_call_for_which_no_time_is_left_waits_for_the_client_to_go_on() {
     assert_eq!((&got.message["stop_reason"], got.searched.len()), (&json!("pause_turn"), 1));
     let mut messages = session.body["messages"].as_array().unwrap().clone();
     messages.push(json!({"role": "assistant", "content": got.message["content"]}));
-    let after =
-        Session::new(&[turn("Done.", &[])], &[found(&[A])]).with("messages", json!(messages)).run();
+    let after = Session::new(&[turn("Done.", &[])], &[found(&[A])])
+        .with("messages", json!(messages.clone()))
+        .run();
     assert_eq!(after.kinds(), ["web_search_tool_result", "text"]);
     assert_eq!(after.message["content"][0]["tool_use_id"], got.message["content"][2]["id"]);
     assert_eq!(after.searched, ["http://search/search?q=beta&format=json"]);
+    // A call that was forced was run, and is not forced for ever.
+    let forced = json!({"type": "tool", "name": "web_search"});
+    let after = Session::new(&[turn("Done.", &[])], &[found(&[A])])
+        .with("messages", json!(messages))
+        .with("tool_choice", forced)
+        .run();
+    assert_eq!(after.asked[0]["tool_choice"], "auto");
 }
 
 #[test]

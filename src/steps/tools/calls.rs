@@ -312,7 +312,7 @@ impl OwnCalls {
 
     /// Returns true if a `tool_choice` forces a call that can be one of a server tool. Forced
     /// again, the model would call that tool for ever.
-    fn may_be_forced(&self, choice: &str) -> bool {
+    pub(super) fn may_be_forced(&self, choice: &str) -> bool {
         match json::member(choice, "type") {
             Some("\"any\"") => true,
             Some("\"tool\"") => {

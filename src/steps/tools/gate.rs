@@ -131,8 +131,8 @@ impl ToolGate {
     /// Writes the text into the record that was not written yet.
     fn write_text(&mut self) {
         if !self.text.is_empty() {
-            self.record.write(Event::Text(&self.text), &mut Vec::new());
-            self.text.clear();
+            let text = std::mem::take(&mut self.text);
+            self.record.write(Event::Text(&text), &mut Vec::new());
         }
     }
 

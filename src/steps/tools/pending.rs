@@ -41,6 +41,8 @@ struct Pending {
     own: Option<ServerCall>,
     /// True if the results of the call are the answer, and no model is asked.
     is_whole: bool,
+    /// True if the client continues an answer that paused.
+    is_resumed: bool,
 }
 
 /// Collects the calls that are due before the first round.
@@ -83,7 +85,8 @@ pub(crate) fn begin(see: &See<'_>, _: &mut Report) -> Option<Box<dyn Step>> {
     let mut calls = OwnCalls::new(tools, settings);
     pending.into_iter().for_each(|call| calls.add(call, see));
     let is_whole = own.is_some() && side_query == SideQuery::Results;
-    Some(Box::new(Pending { calls, own, is_whole }))
+    let is_resumed = request.messages.last().is_some_and(|last| last.role == Role::Assistant);
+    Some(Box::new(Pending { calls, own, is_whole, is_resumed }))
 }
 
 /// Returns the calls of server tools without a result, if the newest answer has some and the
@@ -148,12 +151,14 @@ impl Step for Pending {
     }
 
     fn done(self: Box<Self>, see: &See<'_>, report: &mut Report) -> Result<Change, Error> {
-        let Self { mut calls, own, is_whole } = *self;
+        let Self { mut calls, own, is_whole, is_resumed } = *self;
         calls.settle();
-        // A forced search was run, and must not be forced again.
         let body = see.text().unwrap_or_default();
-        let choice = choice_of(json::member(body, "tool_choice").unwrap_or_default(), "auto");
-        let tool_choice = own.is_some().then_some(choice.as_str());
+        let choice = json::member(body, "tool_choice").unwrap_or_default();
+        // A call that was forced was run, and must not be forced again.
+        let is_free = own.is_some() || is_resumed && calls.may_be_forced(choice);
+        let choice = choice_of(choice, "auto");
+        let tool_choice = is_free.then_some(choice.as_str());
         let own = own.map(OpeningBlock::Call).into_iter();
         let mut blocks: Vec<OpeningBlock> = own.chain(calls.opening()).collect();
         calls.end_opening(is_whole, see, report);

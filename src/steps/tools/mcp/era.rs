@@ -78,7 +78,7 @@ impl McpFailure {
         match self {
             Self::Credentials => "it refused the credentials".to_owned(),
             // Servers of Python redirect to their address with a `/` at its end, or without.
-            Self::Status(status @ 300..400) => format!(
+            Self::Status(status @ (301 | 302 | 303 | 307 | 308)) => format!(
                 "it answered with HTTP status {status}, and redirections are not followed: name \
                  the address to which it leads"
             ),

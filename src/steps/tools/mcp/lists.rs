@@ -9,7 +9,7 @@ use super::list::McpList;
 use super::session::AnswerSessions;
 use crate::config::{McpConnector, McpUnavailable, Protocol, Settings};
 use crate::error::Error;
-use crate::headers::{Header, Headers as _};
+use crate::headers::Header;
 use crate::model::Request;
 use crate::model::mcp::{ListedTool, McpTarget};
 use crate::observe::report::Report;
@@ -43,9 +43,8 @@ enum WantedList {
 /// the operator offers a server to all, or the client's headers say so.
 pub(crate) fn comes_first(see: &See<'_>) -> bool {
     let mcp = &see.config.settings.server_tools.mcp;
-    let is_likely = |beta: &str| words::has(beta, "mcp-client");
     mcp.servers.iter().any(|(_, server)| server.offer)
-        || see.headers.value("anthropic-beta").is_some_and(is_likely)
+        || words::has(&betas(see.headers), "mcp-client")
 }
 
 /// Reads the MCP servers of a request, if Creole calls some.

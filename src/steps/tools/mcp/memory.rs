@@ -93,13 +93,16 @@ impl ToolMemory {
 
     /// Remembers the era of a server.
     pub(super) fn note_era(&self, url: &str, era: McpEra, now: Millis) {
-        let is_same = |one: &&mut RememberedServer| {
+        let is_same = |one: &RememberedServer| {
             one.url == url && matches!(one.what, Knowledge::Era(known) if known == era)
         };
-        if let Some(known) = self.lock().iter_mut().find(is_same) {
-            known.until = now.saturating_add(ERA_MS);
+        let mut all = self.lock();
+        if let Some(at) = all.iter().position(is_same) {
+            let known = all.remove(at);
+            all.push(RememberedServer { until: now.saturating_add(ERA_MS), ..known });
             return;
         }
+        drop(all);
         let is_old = |what: &Knowledge| matches!(what, Knowledge::Era(_));
         self.note(url, Knowledge::Era(era), ERA_MS, now, is_old);
     }
