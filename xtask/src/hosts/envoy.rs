@@ -126,7 +126,8 @@ fn clusters(config: &str, authorities: &str) -> Result<Vec<String>> {
     for service in search.into_iter().chain(servers.into_iter().flat_map(|all| all.values())) {
         let text = |key| service.get(key).and_then(Value::as_str);
         let (Some(name), Some(url)) = (text("cluster"), text("url")) else { continue };
-        let url = Url::parse(url)?;
+        // A query is part of no cluster, and may have a key.
+        let url = Url::parse(url.split('?').next().unwrap_or(url))?;
         match known.iter().find(|(other, _)| *other == name) {
             Some((_, other)) => ensure!(
                 (&other.host, other.port, other.tls) == (&url.host, url.port, url.tls),
