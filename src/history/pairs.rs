@@ -344,6 +344,17 @@ pub(crate) fn reject(messages: &[Message<'_>], warnings: &mut Warnings) -> Resul
     rejected(check(messages, |_| true).and_then(|()| check_server_calls(messages)), warnings)
 }
 
+/// Returns the ids of the calls of server tools that have a result anywhere in the conversation.
+pub(crate) fn answered_server_calls<'a>(messages: &[Message<'a>]) -> NameSet<'a> {
+    let mut answered = NameSet::default();
+    for block in messages.iter().flat_map(|message| &message.content) {
+        if let Block::ServerToolResult(result) = block {
+            answered.add(result.id.decode());
+        }
+    }
+    answered
+}
+
 /// Checks that each call of a server tool that can no longer be run has a result.
 ///
 /// # Errors
@@ -356,12 +367,7 @@ fn check_server_calls(messages: &[Message<'_>]) -> Result<(), Error> {
         message.role != Role::Assistant && !message.content.iter().all(is_result)
     };
     let last = messages.iter().rposition(ends_turn).unwrap_or_default();
-    let mut answered = NameSet::default();
-    for block in messages.iter().flat_map(|message| &message.content) {
-        if let Block::ServerToolResult(result) = block {
-            answered.add(result.id.decode());
-        }
-    }
+    let answered = answered_server_calls(messages);
     for (at, message) in messages.iter().take(last).enumerate() {
         for block in &message.content {
             let Block::ServerToolUse(call) = block else { continue };

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::json::Writer;
+
 /// MCP server that Creole calls for a request.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct McpTarget {
@@ -40,6 +42,13 @@ pub struct ListedTool {
 }
 
 impl ListedTool {
+    /// Writes the listed tool in the form of toolsets and lists of the Messages API.
+    pub(crate) fn write(&self, json: &mut Writer<'_>) {
+        json.begin_object().key("name").text(&self.name);
+        json.key("description").text(&self.description);
+        json.key("input_schema").raw(&self.input_schema).end_object();
+    }
+
     /// Returns the memory size of the listed tool's texts in bytes.
     pub(crate) fn held_bytes(&self) -> usize {
         [&self.name, &self.description, &self.input_schema].into_iter().map(String::len).sum()

@@ -281,9 +281,7 @@ fn write_tools<'t>(json: &mut Writer<'_>, tools: impl Iterator<Item = &'t Listed
     json.key("tools").begin_array();
     for tool in tools {
         json.make_room();
-        json.begin_object().key("name").text(&tool.name);
-        json.key("description").text(&tool.description);
-        json.key("input_schema").raw(&tool.input_schema).end_object();
+        tool.write(json);
     }
     json.end_array();
 }

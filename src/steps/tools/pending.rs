@@ -17,6 +17,7 @@ use super::calls::{OwnCalls, choice_of};
 use super::side_query::{self, ForcedSearch, call_of, query_of};
 use crate::config::{Protocol, Settings, SideQuery};
 use crate::error::Error;
+use crate::history::pairs::answered_server_calls;
 use crate::json;
 use crate::model::event::ServerCall;
 use crate::model::mcp::function_name;
@@ -26,7 +27,6 @@ use crate::observe::report::Report;
 use crate::observe::warning::Warnings;
 use crate::protocols;
 use crate::steps::{Came, Change, Opening, Question, ReadLimits, See, Step};
-use crate::text::names::NameSet;
 use crate::text::words;
 use crate::tools::own_tools;
 
@@ -103,12 +103,7 @@ fn pending_calls(messages: &[Message<'_>], tools: &[Arc<OwnTool>]) -> Vec<Server
     if later.len() > 1 || later.iter().any(goes_past) {
         return Vec::new();
     }
-    let mut answered = NameSet::default();
-    for block in messages.iter().flat_map(|message| &message.content) {
-        if let Block::ServerToolResult(result) = block {
-            answered.add(result.id.decode());
-        }
-    }
+    let answered = answered_server_calls(messages);
     let blocks = messages.get(at).map(|message| message.content.as_slice()).unwrap_or_default();
     let pending = blocks.iter().filter_map(|block| {
         let Block::ServerToolUse(call) = block else { return None };

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use super::without::{Rewritten, in_content, with_member};
 use crate::carry::sealed;
 use crate::error::Error;
+use crate::history::body_images::write_text;
 use crate::history::server_tools::{count_pages, push_call, push_output};
 use crate::json::{self, Reader, Str, rewrite_array, rewrite_object};
 use crate::model::{ServerResultKind, ServerToolResult};
@@ -25,10 +26,10 @@ pub(super) fn unsealed<'b>(body: &'b str, warnings: &mut Warnings) -> Result<Cow
     if !sealed::BEGINNINGS.iter().any(|start| words::has(body, start)) {
         return Ok(body.into());
     }
-    let ids = searches(body);
     if !Reader::of(body).is_whole() {
         return Ok(body.into());
     }
+    let ids = searches(body);
     let mut pages = 0_usize;
     let mut block = |block| unsealed_block(block, &ids, &mut pages);
     let unsealed = rewrite_object(body, |key, value| match key {
@@ -112,15 +113,15 @@ fn unsealed_block<'b>(block: &'b str, ids: &NameSet<'_>, pages: &mut usize) -> R
 
 /// Returns a text block in place of another block. `push` appends its text, escaped.
 fn text_for(block: &str, push: impl FnOnce(&mut Vec<u8>)) -> String {
-    let mut out = br#"{"type":"text","text":""#.to_vec();
-    push(&mut out);
-    out.push(b'"');
-    if let Some(mark) = json::member(block, "cache_control") {
-        out.extend_from_slice(b",\"cache_control\":");
-        out.extend_from_slice(mark.as_bytes());
-    }
-    out.push(b'}');
-    String::from_utf8(out).unwrap_or_default()
+    let mut text = vec![b'"'];
+    push(&mut text);
+    text.push(b'"');
+    let mark = json::member(block, "cache_control");
+    json::written(|json| {
+        write_text(json, mark, |json| {
+            json.raw(words::utf8(&text).unwrap_or("\"\""));
+        });
+    })
 }
 
 #[cfg(test)]

@@ -78,11 +78,7 @@ pub(super) fn write_listing(listing: &McpListing<'_>, out: &mut Vec<u8>) {
     json.out().push(b'{');
     json.kind("mcp_tool_listing").key("mcp_server_name").text(listing.server);
     json.key("tools").begin_array();
-    for tool in listing.tools {
-        json.begin_object().key("name").text(&tool.name);
-        json.key("description").text(&tool.description);
-        json.key("input_schema").raw(&tool.input_schema).end_object();
-    }
+    listing.tools.iter().for_each(|tool| tool.write(&mut json));
     json.end_array().end_object();
 }
 
