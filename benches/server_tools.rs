@@ -17,7 +17,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use bodies::{Says, tools};
-use creole::{CallId, Config, End, Exchange, HostCan, RequestHead, To};
+use creole::{CallId, Config, End, Exchange, To};
 use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
 use html5gum::{Span, Tokenizer};
 
@@ -50,19 +50,7 @@ const CASES: &[(&str, fn())] = &[
 ];
 
 fn exchange(config: &str) -> Exchange {
-    let config = Arc::new(Config::from_json(config, |_| None).unwrap());
-    let can = HostCan {
-        ask_again: true,
-        call_services: true,
-        fetch: true,
-        calls_at_once: 4,
-        ..HostCan::default()
-    };
-    let mut exchange = Exchange::new(config, 7, can);
-    let headers = [("x-api-key".to_owned(), "k".to_owned())];
-    let head = exchange.handle_request_head("POST", "/v1/messages", &headers);
-    assert!(matches!(head, RequestHead::Translate));
-    exchange
+    tools::exchange(&Arc::new(Config::from_json(config, |_| None).unwrap()))
 }
 
 /// Translates a request that offers no server tool.

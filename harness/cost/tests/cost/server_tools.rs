@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use creole::{Call, CallId, Config, End, Exchange, HostCan, RequestHead, To};
+use creole::{Call, CallId, Config, End, Exchange, To};
 use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
 use html5gum::{Span, Tokenizer};
 
@@ -31,18 +31,7 @@ impl Loop {
     }
 
     fn of(config: &Arc<Config>) -> Self {
-        let can = HostCan {
-            ask_again: true,
-            call_services: true,
-            fetch: true,
-            calls_at_once: 4,
-            ..HostCan::default()
-        };
-        let mut exchange = Exchange::new(Arc::clone(config), 7, can);
-        let headers = [("x-api-key".to_owned(), "k".to_owned())];
-        let head = exchange.handle_request_head("POST", "/v1/messages", &headers);
-        assert!(matches!(head, RequestHead::Translate));
-        Self { exchange, out: Vec::new() }
+        Self { exchange: tools::exchange(config), out: Vec::new() }
     }
 
     fn ask(&mut self, body: String) -> Call {
