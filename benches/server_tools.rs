@@ -12,6 +12,8 @@
 
 #[allow(dead_code, reason = "the other benchmarks need the rest")]
 mod bodies;
+#[path = "bodies/exchange.rs"]
+mod exchange;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -50,7 +52,7 @@ const CASES: &[(&str, fn())] = &[
 ];
 
 fn exchange(config: &str) -> Exchange {
-    tools::exchange(&Arc::new(Config::from_json(config, |_| None).unwrap()))
+    exchange::exchange(&Arc::new(Config::from_json(config, |_| None).unwrap()))
 }
 
 /// Translates a request that offers no server tool.

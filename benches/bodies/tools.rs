@@ -1,10 +1,6 @@
 //! Bodies for server tools, generated: requests that offer them, rounds of an answer, and answers
 //! of the services that Creole asks.
 
-use std::sync::Arc;
-
-use creole::{Config, Exchange, HostCan, RequestHead};
-
 use super::{Dice, chunk, request};
 
 /// Configuration without server tools.
@@ -15,23 +11,6 @@ pub(crate) const WITH_TOOLS: &str = r#"{"upstreams":{"u":{"url":"https://u.test"
 
 /// Address of the page that the model fetches.
 pub(crate) const PAGE_URL: &str = "https://page.test/a/b";
-
-/// Returns an exchange that has got the head of a request, with a host that can do all that server
-/// tools need.
-pub(crate) fn exchange(config: &Arc<Config>) -> Exchange {
-    let can = HostCan {
-        ask_again: true,
-        call_services: true,
-        fetch: true,
-        calls_at_once: 4,
-        ..HostCan::default()
-    };
-    let mut exchange = Exchange::new(Arc::clone(config), 7, can);
-    let headers = [("x-api-key".to_owned(), "k".to_owned())];
-    let head = exchange.handle_request_head("POST", "/v1/messages", &headers);
-    assert!(matches!(head, RequestHead::Translate));
-    exchange
-}
 
 /// Returns an agent's request of about so many bytes that offers `web_search` and `web_fetch`, and
 /// names the page.

@@ -16,6 +16,8 @@
 mod agents;
 mod answers;
 mod bodies;
+#[path = "../../../../benches/bodies/exchange.rs"]
+mod exchange;
 mod hostile;
 mod meter;
 #[path = "../../../../tests/decisions/place.rs"]

@@ -31,7 +31,7 @@ impl Loop {
     }
 
     fn of(config: &Arc<Config>) -> Self {
-        Self { exchange: tools::exchange(config), out: Vec::new() }
+        Self { exchange: crate::exchange::exchange(config), out: Vec::new() }
     }
 
     fn ask(&mut self, body: String) -> Call {
