@@ -310,8 +310,11 @@ impl<T: Keys> Setting for Overrides<T> {
     }
 }
 
-/// Beginning of the message about an unknown key; the known keys follow.
-pub(crate) const UNKNOWN_KEY: &str = "unknown key, expected";
+/// Beginning of the message about an unknown key.
+pub(crate) const UNKNOWN_KEY: &str = "unknown key";
+
+/// Minimum similarity, from 0 to 1, of a known key that is meant by a misspelled one.
+const MEANT: f64 = 0.85;
 
 /// Reads an object. `read` takes a key, reads its value, and returns false for an unknown key;
 /// `known`: the keys for the message about an unknown key.
@@ -328,12 +331,24 @@ pub(crate) fn read_object<'a>(
             return Err(twice(&key));
         }
         if !read(&key, reader).map_err(|error| error.in_key(&key))? {
-            let known: Vec<&str> = known.iter().map(|field| field.name).collect();
-            let message = format!("unknown key, expected one of {}", known.join(", "));
-            return Err(Error::value(message).in_key(&key));
+            return Err(Error::value(unknown_key(known, &key)).in_key(&key));
         }
     }
     Ok(())
+}
+
+/// Returns the message about the key `found`, which is none of `known`, with the nearest known key.
+fn unknown_key(known: &[Field], found: &str) -> String {
+    let found = found.to_ascii_lowercase().replace('-', "_");
+    let similar = |field: &Field| (strsim::jaro_winkler(field.name, &found), field.name);
+    let nearest = known.iter().map(similar).max_by(|(one, _), (other, _)| one.total_cmp(other));
+    let meant = nearest.filter(|(similarity, _)| *similarity >= MEANT);
+    let meant = match meant {
+        Some((_, name)) => format!("; did you mean {name}? Expected"),
+        None => ", expected".to_owned(),
+    };
+    let known: Vec<&str> = known.iter().map(|field| field.name).collect();
+    format!("{UNKNOWN_KEY}{meant} one of {}", known.join(", "))
 }
 
 fn twice(name: &str) -> Error {

@@ -5,7 +5,7 @@ use std::fmt;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
-use super::credentials::{check_credential, named, secret_of};
+use super::credentials::{SecretPlace, Secrets, check_credential};
 use crate::setting::keys;
 
 /// Maximum length, in bytes, of the name of a client key, which is a label value in metrics.
@@ -25,7 +25,10 @@ keys! {
         env: Option<String> = None;
         /// Former name of `env`.
         secret: Option<String> = None;
-        /// Name of the key in logs and metrics. Absent: the variable's name.
+        /// Absolute path of the file that holds the key, for the gateway, which reads the file
+        /// again when it changes.
+        file: Option<String> = None;
+        /// Name of the key in logs and metrics. Absent: the name of the variable or of the file.
         name: Option<String> = None;
     }
 }
@@ -65,21 +68,24 @@ impl ClientKeys {
     pub(super) fn add_document(
         &mut self,
         document: &ClientKeyDocument,
-        secret: &impl Fn(&str) -> Option<String>,
+        secrets: &Secrets<'_>,
     ) -> Result<(), (&'static str, String)> {
-        let (member, variable) = named(document.env.as_deref(), document.secret.as_deref());
-        let key = secret_of(variable, secret).map_err(|reason| (member, reason))?;
-        let name = document.name.as_deref().unwrap_or(variable);
+        let [env, former, file] =
+            [&document.env, &document.secret, &document.file].map(Option::as_deref);
+        let place = SecretPlace::of(env, former, file);
+        let key = place.read(secrets)?;
+        let usual = place.name.rsplit(['/', '\\']).next().unwrap_or_default();
+        let name = document.name.as_deref().unwrap_or(usual);
         let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
         if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.bytes().all(is_letter) {
             // The error does not quote the name: the default is the variable's name, which may be
             // the key itself.
             let expected = format!(
-                "expected at most {NAME_BYTES_MAX} letters, digits and any of - _ . (absent: the variable's name)"
+                "expected at most {NAME_BYTES_MAX} letters, digits and any of - _ . (absent: the name of the variable or file)"
             );
             return Err(("name", expected));
         }
-        self.add(name, &key).map_err(|reason| (member, reason))
+        self.add(name, &key).map_err(|reason| (place.member, reason))
     }
 
     /// Returns the name of the first of `keys` that is a client key. The duration does not depend

@@ -96,28 +96,96 @@ impl fmt::Debug for UpstreamHeader {
 }
 
 keys! {
-    /// An environment variable, or a secret of a Worker, as a document names it.
+    /// An environment variable, a secret of a Worker, or a file, as a document names it.
     pub(super) SecretDocument {
         /// Name of the environment variable, or of the Worker's secret, that holds the credential.
         env: Option<String> = None;
         /// Former name of `env`.
         secret: Option<String> = None;
+        /// Absolute path of the file that holds the credential, for the gateway, which reads the
+        /// file again when it changes.
+        file: Option<String> = None;
     }
 }
 
 impl SecretDocument {
-    fn name(&self) -> &str {
-        named(self.env.as_deref(), self.secret.as_deref()).1
+    /// Returns the place of the credential.
+    fn place(&self) -> SecretPlace<'_> {
+        let [env, former, file] = [&self.env, &self.secret, &self.file].map(Option::as_deref);
+        SecretPlace::of(env, former, file)
     }
 }
 
-/// Returns the member of the document that names a variable (`env` or `secret`), and the variable's
-/// name.
-pub(super) fn named<'d>(env: Option<&'d str>, secret: Option<&'d str>) -> (&'static str, &'d str) {
-    match (env, secret) {
-        (None, Some(name)) => ("secret", name),
-        (name, _) => ("env", name.unwrap_or_default()),
+/// Place of a credential: the member of the document that names the place, and the name there.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SecretPlace<'d> {
+    pub(super) member: &'static str,
+    pub(super) name: &'d str,
+    /// True if the object names one place alone.
+    is_only: bool,
+}
+
+impl<'d> SecretPlace<'d> {
+    /// Returns the place that the members `env`, `secret` and `file` of an object name.
+    pub(super) fn of(env: Option<&'d str>, former: Option<&'d str>, file: Option<&'d str>) -> Self {
+        let (member, name) = match (env, former, file) {
+            (_, _, Some(path)) => ("file", path),
+            (None, Some(name), None) => ("secret", name),
+            (name, _, None) => ("env", name.unwrap_or_default()),
+        };
+        Self { member, name, is_only: file.is_none() || env.or(former).is_none() }
     }
+
+    /// Reads the credential from the host.
+    ///
+    /// # Errors
+    /// The member of the document that is wrong, and the reason.
+    pub(super) fn read(&self, secrets: &Secrets<'_>) -> Result<String, (&'static str, String)> {
+        let read = match self.member {
+            _ if !self.is_only => Err("expected a file or a variable, but found both".to_owned()),
+            "file" => in_file(self.name, secrets),
+            _ => secret_of(self.name, secrets.variable),
+        };
+        read.map_err(|reason| (self.member, reason))
+    }
+}
+
+/// Places of a host in which credentials are: its variables, and its files.
+#[derive(Clone, Copy)]
+pub struct Secrets<'h> {
+    /// Function that returns the value of an environment variable or of a Worker's secret.
+    pub variable: &'h dyn Fn(&str) -> Option<String>,
+    /// Function that returns the text of the file at an absolute path, or the reason for which it
+    /// cannot be read.
+    pub file: &'h dyn Fn(&str) -> Result<String, String>,
+}
+
+impl<'h> Secrets<'h> {
+    /// Returns the places of a host that reads no files.
+    pub fn of_variables(variable: &'h dyn Fn(&str) -> Option<String>) -> Self {
+        let file =
+            &|_: &str| Err("this host reads no files, so expected {\"env\": NAME}".to_owned());
+        Self { variable, file }
+    }
+}
+
+/// Prints no credential, because configurations are printed.
+impl fmt::Debug for Secrets<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secrets(…)")
+    }
+}
+
+/// Returns the credential in a file of the host.
+fn in_file(path: &str, secrets: &Secrets<'_>) -> Result<String, String> {
+    let is_absolute =
+        path.starts_with(['/', '\\']) || path.get(1..3).is_some_and(|it| it == ":\\" || it == ":/");
+    if !is_absolute {
+        // The error does not quote the path, because it may be the key itself.
+        let reason = "expected the absolute path of a file; a key itself is never written here";
+        return Err(reason.to_owned());
+    }
+    (secrets.file)(path).map(|text| text.trim().to_owned())
 }
 
 /// Object in the document that names a secret, and must not contain the secret itself.
@@ -131,7 +199,8 @@ impl<T: Keys> Setting for Unquoted<T> {
     const TYPE: ValueType = ValueType::Secret(T::FIELDS);
 
     fn read(reader: &mut Reader<'_>) -> Result<Self, Error> {
-        let expected = "expected {\"env\": NAME}; a key itself is never written here";
+        let expected =
+            "expected {\"env\": NAME} or {\"file\": PATH}; a key itself is never written here";
         T::read(reader).map(Self).map_err(|error| unquoted(error, expected))
     }
 }
@@ -156,7 +225,7 @@ impl Setting for KeyDocument {
     ]);
 
     fn read(reader: &mut Reader<'_>) -> Result<Self, Error> {
-        const EXPECTED: &str = "expected \"client\", \"none\" or {\"env\": NAME}, where NAME is an environment \
+        const EXPECTED: &str = "expected \"client\", \"none\", {\"env\": NAME} or {\"file\": PATH}, where NAME is an environment \
                                 variable or a Worker's secret; a key itself is never written here";
         if reader.kind()? == ValueKind::String {
             return match &*reader.string()?.decode() {
@@ -201,16 +270,13 @@ impl ServiceKey {
         self.secret.as_deref().map(str::trim)
     }
 
-    /// Reads the credential from the host, if the document names a variable.
+    /// Reads the credential from the host, if the document names one.
     ///
     /// # Errors
     /// The wrong member of the document, and the reason.
-    pub(super) fn resolve(
-        &mut self,
-        secret: &impl Fn(&str) -> Option<String>,
-    ) -> Result<(), (&'static str, String)> {
+    pub(super) fn resolve(&mut self, secrets: &Secrets<'_>) -> Result<(), (&'static str, String)> {
         let Some(document) = self.variable.take() else { return Ok(()) };
-        if let Key::Secret(key) = key_of(KeyDocument::Secret(document), secret)? {
+        if let Key::Secret(key) = key_of(KeyDocument::Secret(document), secrets)? {
             self.secret = Some(key);
         }
         Ok(())
@@ -254,14 +320,14 @@ impl Setting for HeaderDocument {
 /// Returns the credential that a document describes, or the wrong member and the reason.
 pub(super) fn key_of(
     document: KeyDocument,
-    secret: &impl Fn(&str) -> Option<String>,
+    secrets: &Secrets<'_>,
 ) -> Result<Key, (&'static str, String)> {
     match document {
         KeyDocument::Client => Ok(Key::Client),
         KeyDocument::None => Ok(Key::None),
-        KeyDocument::Secret(SecretDocument { env, secret: former }) => {
-            let (member, name) = named(env.as_deref(), former.as_deref());
-            secret_of(name, secret).and_then(Key::own).map_err(|reason| (member, reason))
+        KeyDocument::Secret(document) => {
+            let place = document.place();
+            Key::own(place.read(secrets)?).map_err(|reason| (place.member, reason))
         }
     }
 }
@@ -269,12 +335,12 @@ pub(super) fn key_of(
 /// Returns the headers that a document describes, or the name of a wrong header and the reason.
 pub(super) fn own_headers(
     document: Option<Named<HeaderDocument>>,
-    secret: &impl Fn(&str) -> Option<String>,
+    secrets: &Secrets<'_>,
 ) -> Result<Vec<UpstreamHeader>, (String, String)> {
     let mut headers: Vec<UpstreamHeader> = Vec::new();
     for (given, value) in document.map_or_else(Vec::new, |Named(headers)| headers) {
         let name = given.to_ascii_lowercase();
-        let header = own_header(&name, value, secret).and_then(|header| {
+        let header = own_header(&name, value, secrets).and_then(|header| {
             match headers.iter().any(|known| known.name == name) {
                 true => Err("expected each name once".to_owned()),
                 false => Ok(header),
@@ -306,12 +372,14 @@ pub(super) fn check_name(name: &str) -> Result<(), String> {
 fn own_header(
     name: &str,
     value: HeaderDocument,
-    secret: &impl Fn(&str) -> Option<String>,
+    secrets: &Secrets<'_>,
 ) -> Result<UpstreamHeader, String> {
     check_name(name)?;
     let (value, is_secret) = match value {
         HeaderDocument::Text(text) => (text, false),
-        HeaderDocument::Secret(document) => (secret_of(document.name(), secret)?, true),
+        HeaderDocument::Secret(document) => {
+            (document.place().read(secrets).map_err(|(_, reason)| reason)?, true)
+        }
     };
     let value = value.trim();
     check_credential(value).map_err(|reason| reason.replace("a key ", "a value "))?;
@@ -338,9 +406,9 @@ pub(super) fn check_credential(text: &str) -> Result<(), String> {
 /// Returns the value of the variable with this name, or the reason for which there is none.
 pub(super) fn secret_of(
     secret_name: &str,
-    secret: &impl Fn(&str) -> Option<String>,
+    variable: &dyn Fn(&str) -> Option<String>,
 ) -> Result<String, String> {
-    match secret(secret_name) {
+    match variable(secret_name) {
         // An empty value is refused when it is checked as a credential, like a value of spaces
         // alone.
         Some(value) => Ok(value),

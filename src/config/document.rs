@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::address::{base_path_of, check_cluster, split};
 use super::clients::ClientKeyDocument;
-use super::credentials::{HeaderDocument, KeyDocument, Unquoted, key_of, own_headers};
+use super::credentials::{HeaderDocument, KeyDocument, Secrets, Unquoted, key_of, own_headers};
 use super::misplaced;
 use super::{
     Config, Guards, InvalidToolCall, ModelMap, Protocol, SessionHeaders, SessionId, Settings,
@@ -157,7 +157,8 @@ impl Setting for Preset {
 }
 
 impl Config {
-    /// Reads a configuration document. `secret` returns the value of a secret of the host, by name.
+    /// Reads a configuration document. `secret` returns the value of a variable or secret of the
+    /// host, by name.
     ///
     /// # Errors
     /// The text is not JSON, has an unknown key or a bad value, or names a secret or an upstream
@@ -176,8 +177,21 @@ impl Config {
         text: &str,
         secret: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, ConfigError> {
+        Self::from_document(text, &Secrets::of_variables(&secret))
+    }
+
+    /// Reads a configuration document, with credentials from these places of the host. The text may
+    /// have comments (`//`, `/* */`, `#`) and commas after the last value.
+    ///
+    /// # Errors
+    /// The same errors as for [`Config::from_json`].
+    pub fn from_document(text: &str, secrets: &Secrets<'_>) -> Result<Self, ConfigError> {
         // Editors on Windows write a byte order mark.
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let mut text = text.strip_prefix('\u{feff}').unwrap_or(text).to_owned();
+        // Spaces take the place of comments, so places in errors stay right. The reader reports a
+        // comment without an end.
+        let _ = json_strip_comments::strip(&mut text);
+        let text = text.as_str();
         let mut reader = Reader::new(text, DEPTH_MAX);
         let (document, settings) = read_document(&mut reader).map_err(|error| {
             let is_syntax = error.is_syntax();
@@ -191,17 +205,17 @@ impl Config {
         if let Some(Named(upstreams)) = document.upstreams.filter(|named| !named.0.is_empty()) {
             config.upstreams.clear();
             for (name, upstream) in upstreams {
-                let upstream = upstream.into_upstream(&name, &config.settings.guards, &secret)?;
+                let upstream = upstream.into_upstream(&name, &config.settings.guards, secrets)?;
                 config.upstreams.insert(name, upstream);
             }
         }
         for (at, Unquoted(key)) in document.client_keys.iter().flatten().enumerate() {
-            let added = config.client_keys.add_document(key, &secret);
+            let added = config.client_keys.add_document(key, secrets);
             added.or_else(|(key, reason)| refuse(format!("client_keys[{at}].{key}"), reason))?;
         }
         config.set_models(document.models)?;
         config.settings.check()?;
-        config.settings.server_tools.resolve(&secret)?;
+        config.settings.server_tools.resolve(secrets)?;
         config.check_safeguards()?;
         config.check_vision()?;
         Ok(config)
@@ -248,7 +262,7 @@ impl UpstreamDocument {
         self,
         name: &str,
         guards_of_all: &Guards,
-        secret: &impl Fn(&str) -> Option<String>,
+        secrets: &Secrets<'_>,
     ) -> Result<Upstream, ConfigError> {
         let path = |key: &str| format!("upstreams.{name}.{key}");
         let protocol = self.protocol.unwrap_or_else(|| self.profile.protocol());
@@ -265,9 +279,9 @@ impl UpstreamDocument {
             own.apply(guards).map_err(|error| error.in_key(&path("guards")))?;
             guards.check(&path("guards"))?;
         }
-        let key = key_of(self.key, secret)
+        let key = key_of(self.key, secrets)
             .or_else(|(member, reason)| refuse(path(&format!("key.{member}")), reason))?;
-        let headers = own_headers(self.headers, secret)
+        let headers = own_headers(self.headers, secrets)
             .or_else(|(header, reason)| refuse(path(&format!("headers.{header}")), reason))?;
         let session = SessionHeaders::of(self.session_headers, self.session_id)
             .or_else(|(at, reason)| refuse(path(&format!("session_headers[{at}]")), reason))?;

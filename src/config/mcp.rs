@@ -1,7 +1,7 @@
 //! MCP servers whose tools Creole calls for models.
 
 use super::address::{check_cluster, check_url, url_parts};
-use super::credentials::{KeyDocument, SERVICE_KEY, ServiceKey};
+use super::credentials::{KeyDocument, SERVICE_KEY, Secrets, ServiceKey};
 use super::document::ConfigError;
 use super::{Address, Config, MILLISECONDS};
 use crate::json::{Error, Reader, ValueKind, Writer};
@@ -257,10 +257,7 @@ impl McpConnector {
     ///
     /// # Errors
     /// The host has no credential of the name, or a key has a wrong value.
-    pub(super) fn resolve(
-        &mut self,
-        secret: &impl Fn(&str) -> Option<String>,
-    ) -> Result<(), ConfigError> {
+    pub(super) fn resolve(&mut self, secrets: &Secrets<'_>) -> Result<(), ConfigError> {
         const PATH: &str = "server_tools.mcp";
         if let McpFromRequests::Hosts(hosts) = &self.from_requests {
             let is_host = |host: &String| host_of(&format!("https://{host}")) == Some(host);
@@ -279,7 +276,7 @@ impl McpConnector {
             };
             server.check(name).map_err(|(key, reason)| ConfigError::new(path(key), reason))?;
             if let McpKey::Own(key) = &mut server.key {
-                key.resolve(secret).map_err(|(member, reason)| {
+                key.resolve(secrets).map_err(|(member, reason)| {
                     ConfigError::new(path(&format!("key.{member}")), reason)
                 })?;
             }

@@ -80,6 +80,9 @@ mod tests {
     #[test]
     fn a_key_that_is_known_nowhere_is_told_what_is_known_there() {
         let error = Config::from_json(r#"{"strikt":true}"#, |_| None).unwrap_err().to_string();
-        assert!(error.contains("strikt: unknown key, expected one of upstreams, "), "{error}");
+        assert!(
+            error.contains("strikt: unknown key; did you mean strict? Expected one of upstreams, "),
+            "{error}"
+        );
     }
 }

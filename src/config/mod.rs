@@ -32,7 +32,9 @@ use crate::text::names::Names;
 pub use address::{Address, request_path, url_parts};
 pub use clients::ClientKeys;
 pub use clusters::ClusterCalls;
-pub use credentials::{CREDENTIAL_BYTES_MAX, Key, ServiceKey, UpstreamHeader, is_variable};
+pub use credentials::{
+    CREDENTIAL_BYTES_MAX, Key, Secrets, ServiceKey, UpstreamHeader, is_variable,
+};
 pub use document::ConfigError;
 pub use fetch_images::{FetchImages, ImageHost};
 pub(crate) use fetch_images::{split_authority, usual_port};

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use super::address::{check_cluster, check_url};
-use super::credentials::ServiceKey;
+use super::credentials::{Secrets, ServiceKey};
 use super::document::ConfigError;
 use super::mcp::{McpConnector, McpFromRequests, McpKey};
 use super::{BYTES, Config, IpNetwork, MILLISECONDS, WebFetch};
@@ -430,16 +430,13 @@ impl ServerTools {
     ///
     /// # Errors
     /// The host has no credential of the name, or a key of a service is missing or has no use.
-    pub(super) fn resolve(
-        &mut self,
-        secret: &impl Fn(&str) -> Option<String>,
-    ) -> Result<(), ConfigError> {
+    pub(super) fn resolve(&mut self, secrets: &Secrets<'_>) -> Result<(), ConfigError> {
         self.web_fetch.as_ref().map_or(Ok(()), WebFetch::check)?;
-        self.mcp.resolve(secret)?;
+        self.mcp.resolve(secrets)?;
         if !self.searches() {
             return Ok(());
         }
-        let resolved = self.web_search.key.resolve(secret);
+        let resolved = self.web_search.key.resolve(secrets);
         resolved.map_err(|(member, reason)| {
             ConfigError::new(path(&format!(".key.{member}")), reason)
         })?;

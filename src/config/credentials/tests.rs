@@ -79,3 +79,45 @@ fn a_key_that_is_too_long_is_refused_at_the_start_with_its_length() {
         Config::from_json(r#"{"upstreams":{"u":{"key":{"secret":"K"}}}}"#, |_| Some(long.clone()));
     assert!(read.is_ok());
 }
+
+/// Reads a document on a host with a file for each path that ends with a name.
+fn with_files(text: &str) -> Result<Config, String> {
+    let file = |path: &str| match path.rsplit('/').next().unwrap_or_default() {
+        "gone" => Err("cannot read it".to_owned()),
+        name => Ok(format!("key-of-{name}\n")),
+    };
+    let secrets = Secrets { variable: &|_| Some("of-a-variable".to_owned()), file: &file };
+    Config::from_document(text, &secrets).map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_credential_is_read_from_a_file() {
+    let config = with_files(
+        r#"{"upstreams":{"u":{"url":"http://u","key":{"file":"/keys/u"},"headers":{"x-a":{"file":"C:\\keys/x"}}}},
+            "client_keys":[{"file":"/keys/alice"},{"file":"/keys/bob","name":"robert"}],
+            "server_tools":{"web_search":{"kind":"brave","key":{"file":"/keys/brave"}}}}"#,
+    )
+    .unwrap();
+    let upstream = config.upstreams.get("u").unwrap();
+    assert_eq!(upstream.key, Key::Secret("key-of-u".to_owned()));
+    assert_eq!(upstream.headers[0].value, "key-of-x");
+    assert_eq!(format!("{:?}", config.client_keys), "{\"alice\", \"robert\"}");
+    assert_eq!(config.settings.server_tools.web_search.key.secret(), Some("key-of-brave"));
+}
+
+#[test]
+fn a_file_that_is_none_is_refused_without_its_name_where_that_may_be_a_key() {
+    let refused =
+        |key: &str| with_files(&[r#"{"upstreams":{"u":{"key":"#, key, "}}}"].concat()).unwrap_err();
+    let told = refused(r#"{"file":"/keys/gone"}"#);
+    assert_eq!(told, "configuration: upstreams.u.key.file: cannot read it");
+    for key in [r#"{"file":"sk-live-1"}"#, r#"{"file":""}"#] {
+        let told = refused(key);
+        assert!(told.contains("expected the absolute path of a file"), "{told}");
+        assert!(!told.contains("sk-live"), "{told}");
+    }
+    assert!(refused(r#"{"file":"/keys/u","env":"K"}"#).contains("but found both"));
+    let text = r#"{"upstreams":{"u":{"key":{"file":"/keys/u"}}}}"#;
+    let told = Config::from_json(text, |_| None).unwrap_err().to_string();
+    assert!(told.contains("key.file: this host reads no files"), "{told}");
+}

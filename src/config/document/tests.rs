@@ -30,7 +30,10 @@ fn bad_documents_are_refused_with_path_and_expectation() {
             r#"{"upstreams":{"a":{"url":"http://a","profile_overrides":{"max_tool_name":1}}}}"#,
             "configuration: upstreams.a.profile_overrides.max_tool_name: expected 0, or at least 16",
         ),
-        (r#"{"strikt":true}"#, "configuration: strikt: unknown key, expected one of upstreams"),
+        (
+            r#"{"strikt":true}"#,
+            "configuration: strikt: unknown key; did you mean strict? Expected one of upstreams",
+        ),
         (r#"{"strict":1}"#, "configuration: strict: expected a boolean, but found a number"),
         (
             r#"{"request_bytes_max":-1}"#,
@@ -50,7 +53,7 @@ fn bad_documents_are_refused_with_path_and_expectation() {
         ),
         (
             r#"{"upstreams":{"a":{"profile_overrides":{"top_q":true}}}}"#,
-            "configuration: upstreams.a.profile_overrides.top_q: unknown key, expected one of max_tokens_field",
+            "configuration: upstreams.a.profile_overrides.top_q: unknown key; did you mean top_k? Expected one of max_tokens_field",
         ),
         (
             r#"{"upstreams":{"a":{"key":{"secret":"NO"}}}}"#,
@@ -123,7 +126,7 @@ fn bad_documents_are_refused_with_path_and_expectation() {
 fn what_is_no_json_is_named_by_line_and_column() {
     for (text, place) in [
         ("", "at byte 0 (line 1, column 1)"),
-        ("{\n  \"strict\": true,\n}", "a key at byte 20 (line 3, column 1)"),
+        ("{\n  \"strict\": true,,\n}", "at byte 19 (line 2, column 18)"),
         ("{\"models\": {\"ä\": x}}", "at byte 18 (line 1, column 18)"),
         ("{\"upstreams\": {\"a\":\n {\"guards\": [}}}", "at byte 33 (line 2, column 14)"),
     ] {
@@ -263,4 +266,32 @@ fn a_preset_has_its_protocol_and_a_named_protocol_wins() {
     assert_eq!(speaks(named), (Protocol::Responses, false));
     assert_eq!(speaks(r#"{"profile":"vllm","protocol":"responses"}"#).0, Protocol::Responses);
     assert_eq!(speaks("{}").0, Protocol::Openai);
+}
+
+#[test]
+fn comments_and_last_commas_are_no_part_of_a_document() {
+    let text =
+        "// for all\n{ /* of \u{e9} */ \"strict\": true, # short\n \"models\": {\"a//b\": {},},}";
+    let config = Config::from_json(text, |_| None).unwrap();
+    assert!(config.settings.strict && format!("{:?}", config.models).contains("a//b"));
+    let error = Config::from_json("{\n// one\n\"strict\": 1}", |_| None).unwrap_err().to_string();
+    assert!(error.starts_with("configuration: strict: expected"), "{error}");
+    for (text, place) in
+        [("{\n// one\n\"strict\" 1}", "(line 3, column 10)"), ("{ /* one", "line 1")]
+    {
+        let error = Config::from_json(text, |_| None).unwrap_err().to_string();
+        assert!(error.contains(place), "{error}");
+    }
+}
+
+#[test]
+fn the_nearest_key_is_named() {
+    let told = |text| Config::from_json(text, |_| None).unwrap_err().to_string();
+    assert!(
+        told(r#"{"upstreems":{}}"#)
+            .contains("upstreems: unknown key; did you mean upstreams? Expected")
+    );
+    assert!(told(r#"{"guards":{"Loop-Guard":{}}}"#).contains("guards.Loop-Guard: unknown key"));
+    let none = told(r#"{"xyzzy":1}"#);
+    assert!(none.contains("xyzzy: unknown key, expected one of upstreams"), "{none}");
 }

@@ -32,7 +32,7 @@ fn a_route_has_its_own_models_and_settings_over_those_of_all() {
         (r#"{"pause_headers":false}"#, "configuration: pause_headers: expected no such key"),
         (
             r#"{"strikt":true}"#,
-            "configuration: strikt: unknown key, expected one of models, strict",
+            "configuration: strikt: unknown key; did you mean strict? Expected one of models, strict",
         ),
         (
             r#"{"models":{"m":{"upstream":"x"}}}"#,

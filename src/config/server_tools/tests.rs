@@ -67,7 +67,10 @@ fn a_key_is_never_shown() {
     let shown = format!("{tools:?}");
     assert!(!shown.contains("-secret") && shown.contains("Secret(…)"), "{shown}");
     for (key, expected) in [
-        (r#""a-secret""#, "key: expected {\"env\": NAME}; a key itself is never written here"),
+        (
+            r#""a-secret""#,
+            "key: expected {\"env\": NAME} or {\"file\": PATH}; a key itself is never written here",
+        ),
         (r#"{"value":"a-secret"}"#, "key: expected {\"env\": NAME}"),
         (r#"{"env":"a-secret"}"#, "key.env: expected the name of an environment variable"),
         (r#"{"env":"NO_SUCH_KEY"}"#, "key.env: expected an environment variable called \"NO_"),
