@@ -1,35 +1,115 @@
-//! Configuration of this run: the core's JSON document, changed by the flags, which describe one
-//! upstream.
+//! Configuration of this run: the core's JSON document, changed by flags and variables, which
+//! describe one upstream.
 
-use std::fs;
+use std::cell::RefCell;
+use std::env;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use clap::Args;
 use creole::Config;
-use creole::config::{Key, Upstream};
+use creole::config::{Key, Secrets, Upstream};
 use creole::profile::presets::{KnownServer, PRESETS};
 
 use crate::CommandFailed;
 use crate::probe::guess::{self, Guess};
 use crate::probe::owner::{self, ServerOwner, owner_of};
 
+/// Variables that describe an upstream, as on every host that has variables.
+const UPSTREAM_URL: &str = "UPSTREAM_URL";
+const UPSTREAM_KEY: &str = "UPSTREAM_KEY";
+const PROFILE: &str = "CREOLE_PROFILE";
+const CONFIG: &str = "CREOLE_CONFIG";
+
+/// Variable with a key for clients.
+const CLIENT_KEY: &str = "CLIENT_KEY";
+
+/// Maximum size, in bytes, of a file with the configuration or with a key.
+const FILE_BYTES_MAX: u64 = 16 << 20;
+
 /// What all commands that translate take.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Chosen {
     // The help lists the profile names that the configuration accepts.
-    #[arg(long, value_name = "NAME", help = ["What kind of server the upstream is: ", &PRESETS.join(", ")].concat())]
+    #[arg(long, value_name = "NAME", help = ["What kind of server the upstream is [variable: CREOLE_PROFILE]: ", &PRESETS.join(", ")].concat())]
     pub(crate) profile: Option<String>,
-    /// Configuration, one JSON document
+    /// Configuration, one JSON document [variable: CREOLE_CONFIG, the file or the document]. Without
+    /// it, config.json in the user's folder creole of configurations, where it is, and no other flag
+    /// names an upstream
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 }
 
 impl Chosen {
+    /// Returns what flags, variables and the usual file name together. `upstream` is the URL of the
+    /// flag `--upstream`.
+    pub(crate) fn named(&self, upstream: Option<&str>) -> NamedUpstream {
+        let by = |flag: Option<&str>, source, name| match flag {
+            Some(given) => Some((given.to_owned(), source)),
+            None => variable(name).map(|given| (given, name)),
+        };
+        let url = by(upstream, "--upstream", UPSTREAM_URL);
+        let profile = by(self.profile.as_deref(), "--profile", PROFILE);
+        let mut document = self.config.clone().map(Document::File);
+        document = document.or_else(|| variable(CONFIG).map(Document::of_variable));
+        if document.is_none() && url.is_none() && profile.is_none() {
+            document = usual_file().filter(|file| file.exists()).map(Document::File);
+        }
+        NamedUpstream { url, profile, document }
+    }
+}
+
+/// What flags, variables and the usual file name: a URL and a profile, each with the name of its
+/// flag or variable, and a document.
+#[derive(Clone, Debug)]
+pub(crate) struct NamedUpstream {
+    pub(crate) url: Option<(String, &'static str)>,
+    profile: Option<(String, &'static str)>,
+    pub(crate) document: Option<Document>,
+}
+
+impl NamedUpstream {
     /// Returns true if neither a profile nor a configuration names the upstream's kind of server,
     /// so that it may be guessed.
     pub(crate) fn is_open(&self) -> bool {
-        self.profile.is_none() && self.config.is_none()
+        self.profile.is_none() && self.document.is_none()
     }
+
+    /// Returns the name of the profile, if one is given or was guessed.
+    pub(crate) fn profile(&self, guess: Option<Guess>) -> Option<&str> {
+        let given = self.profile.as_ref().map(|(name, _)| name.as_str());
+        given.or_else(|| guess.map(|guess| guess.preset))
+    }
+}
+
+/// Place of the configuration document.
+#[derive(Clone, Debug)]
+pub(crate) enum Document {
+    File(PathBuf),
+    /// Text of the document itself, from a variable.
+    Text(String),
+}
+
+impl Document {
+    /// Returns the document that a variable has, or whose file it names.
+    fn of_variable(value: String) -> Self {
+        // A document begins with an object, or with a comment.
+        let is_document = ["{", "//", "/*"].iter().any(|it| value.trim_start().starts_with(it));
+        if is_document { Self::Text(value) } else { Self::File(PathBuf::from(value)) }
+    }
+}
+
+/// Returns the value of an environment variable. An empty variable counts as absent.
+fn variable(name: &str) -> Option<String> {
+    env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// Returns the path of the configuration in the user's folder of configurations.
+fn usual_file() -> Option<PathBuf> {
+    let folders = directories::ProjectDirs::from("", "", "creole")?;
+    Some(folders.config_dir().join("config.json"))
 }
 
 /// Services of the server tools that Creole runs for models, as flags name them.
@@ -76,18 +156,18 @@ pub(crate) struct Described {
 
 /// Returns the configuration from the document, with the profile and the URL of its one upstream.
 /// If no profile is named, the address of a known vendor decides.
-pub(crate) fn of(chosen: &Chosen, upstream: Option<&str>) -> Result<Described, CommandFailed> {
-    let mut config = document(chosen.config.as_deref(), |name| std::env::var(name).ok())?;
-    if let Some(name) = &chosen.profile {
-        config.set_profile(name, "--profile").map_err(CommandFailed::Usage)?;
+pub(crate) fn of(named: &NamedUpstream, files: &FilesRead) -> Result<Described, CommandFailed> {
+    let mut config = files.document(named.document.as_ref())?;
+    if let Some((name, source)) = &named.profile {
+        config.set_profile(name, source).map_err(CommandFailed::Usage)?;
     }
-    if let Some(url) = upstream {
-        config.set_url(url, "--upstream").map_err(CommandFailed::Usage)?;
+    if let Some((url, source)) = &named.url {
+        config.set_url(url, source).map_err(CommandFailed::Usage)?;
     }
-    let first = config.first_upstream().filter(|_| chosen.is_open());
+    let first = config.first_upstream().filter(|_| named.is_open());
     let guess = first.and_then(|upstream| guess::by_address(&upstream.url));
     if let Some(guess) = guess {
-        take(&mut config, guess, upstream)?;
+        take(&mut config, guess, named)?;
     }
     let notes = fill_urls(&mut config)?;
     Ok(Described { config, guess, notes })
@@ -122,11 +202,11 @@ fn fill_urls(config: &mut Config) -> Result<Vec<String>, CommandFailed> {
 pub(crate) fn take(
     config: &mut Config,
     guess: Guess,
-    url: Option<&str>,
+    named: &NamedUpstream,
 ) -> Result<(), CommandFailed> {
     config.set_profile(guess.preset, "--upstream").map_err(CommandFailed::Usage)?;
-    match url {
-        Some(url) => config.set_url(url, "--upstream").map_err(CommandFailed::Usage),
+    match &named.url {
+        Some((url, source)) => config.set_url(url, source).map_err(CommandFailed::Usage),
         None => Ok(()),
     }
 }
@@ -138,12 +218,26 @@ pub(crate) fn set_key(
     profile: Option<&str>,
     key_env: Option<&str>,
 ) -> Result<Option<&'static str>, CommandFailed> {
-    let usual = if key_env.is_some() { None } else { usual_key(config, profile) };
-    if let Some(name) = key_env.or(usual) {
-        let key = config.set_key_from(name, "--key-env", |name| std::env::var(name).ok());
+    let by_variable = env::var_os(UPSTREAM_KEY).map(|_| UPSTREAM_KEY);
+    let named = key_env.or(by_variable);
+    let usual = if named.is_some() { None } else { usual_key(config, profile) };
+    if let Some(name) = named.or(usual) {
+        let source = if key_env.is_some() { "--key-env" } else { name };
+        let key = config.set_key_from(name, source, |name| env::var(name).ok());
         key.map_err(CommandFailed::Usage)?;
     }
     Ok(usual)
+}
+
+/// Adds the keys for clients that flags and the variable name.
+pub(crate) fn add_client_keys(config: &mut Config, flags: &[String]) -> Result<(), CommandFailed> {
+    let by_flag = flags.iter().map(|name| (name.as_str(), "--client-key-env"));
+    let by_variable = env::var_os(CLIENT_KEY).map(|_| (CLIENT_KEY, CLIENT_KEY));
+    for (name, source) in by_flag.chain(by_variable) {
+        let added = config.add_client_key_from(name, source, |name| env::var(name).ok());
+        added.map_err(CommandFailed::Usage)?;
+    }
+    Ok(())
 }
 
 pub(crate) fn check_addresses(config: &Config) -> Result<(), CommandFailed> {
@@ -160,15 +254,19 @@ pub(crate) fn check_addresses(config: &Config) -> Result<(), CommandFailed> {
 fn usual_key(config: &Config, profile: Option<&str>) -> Option<&'static str> {
     let server = KnownServer::of_preset(profile?)?;
     let upstream = config.first_upstream().filter(|upstream| upstream.key == Key::Client)?;
-    let is_set = || std::env::var(server.key).is_ok_and(|key| !key.is_empty());
+    let is_set = || variable(server.key).is_some();
     (server.owns(&upstream.url) && is_set()).then_some(server.key)
 }
 
 /// Returns the configuration for commands without a network, which need no addresses and keys.
 pub(crate) fn for_translating(chosen: &Chosen) -> Result<Config, CommandFailed> {
-    let mut config = document(chosen.config.as_deref(), |_| Some("unused".to_owned()))?;
-    if let Some(name) = &chosen.profile {
-        config.set_profile(name, "--profile").map_err(CommandFailed::Usage)?;
+    let named = chosen.named(None);
+    // Client keys must differ from one another.
+    let unused = |name: &str| format!("unused-{name}");
+    let secrets = Secrets { variable: &|name| Some(unused(name)), file: &|path| Ok(unused(path)) };
+    let mut config = read(named.document.as_ref(), &secrets)?;
+    if let Some((name, source)) = &named.profile {
+        config.set_profile(name, source).map_err(CommandFailed::Usage)?;
     }
     Ok(config)
 }
@@ -188,13 +286,79 @@ impl From<Wrong> for CommandFailed {
     }
 }
 
-pub(crate) fn document(
-    file: Option<&Path>,
-    secret: impl Fn(&str) -> Option<String>,
-) -> Result<Config, Wrong> {
-    let Some(file) = file else { return Ok(Config::default()) };
-    let text = fs::read_to_string(file).map_err(|error| {
-        Wrong::Unreadable(CommandFailed::Usage(format!("{}: {error}", file.display())))
-    })?;
-    Config::from_json(&text, secret).map_err(|error| Wrong::Document(error.to_string()))
+/// Returns the configuration of a document, with credentials from these places.
+pub(crate) fn read(document: Option<&Document>, secrets: &Secrets<'_>) -> Result<Config, Wrong> {
+    let read;
+    let text = match document {
+        None => return Ok(Config::default()),
+        Some(Document::Text(text)) => text,
+        Some(Document::File(file)) => {
+            let failed = |reason| CommandFailed::Usage(format!("{}: {reason}", file.display()));
+            read = text_of(file).map_err(|reason| Wrong::Unreadable(failed(reason)))?;
+            &read
+        }
+    };
+    Config::from_document(text, secrets).map_err(|error| Wrong::Document(error.to_string()))
+}
+
+/// Returns the text of a file with the configuration or with a key.
+///
+/// # Errors
+/// The reason for which the file cannot be read.
+pub(crate) fn text_of(file: &Path) -> Result<String, String> {
+    let mut text = String::new();
+    let read = File::open(file).and_then(|file| {
+        let read = file.take(FILE_BYTES_MAX.saturating_add(1)).read_to_string(&mut text)?;
+        match read as u64 > FILE_BYTES_MAX {
+            true => Err(io::Error::from(io::ErrorKind::FileTooLarge)),
+            false => Ok(()),
+        }
+    });
+    read.map(|()| text).map_err(|error| error.to_string())
+}
+
+/// Files that were read for a configuration: the document, and files with keys.
+#[derive(Debug, Default)]
+pub(crate) struct FilesRead(RefCell<Vec<FileRead>>);
+
+/// File that was read, or could not be read, with its state before that.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct FileRead {
+    path: PathBuf,
+    /// Time of the last change, and size in bytes; `None` if there was no file.
+    state: Option<(SystemTime, u64)>,
+}
+
+impl FileRead {
+    fn new(path: PathBuf) -> Self {
+        let found = fs::metadata(&path);
+        let state = found.and_then(|found| Ok((found.modified()?, found.len()))).ok();
+        Self { path, state }
+    }
+
+    /// Returns the file with its state now.
+    pub(crate) fn now(&self) -> Self {
+        Self::new(self.path.clone())
+    }
+}
+
+impl FilesRead {
+    /// Returns the configuration of a document, with credentials from the environment and from
+    /// files.
+    fn document(&self, document: Option<&Document>) -> Result<Config, Wrong> {
+        if let Some(Document::File(file)) = document {
+            self.0.borrow_mut().push(FileRead::new(file.clone()));
+        }
+        let variable = |name: &str| env::var(name).ok();
+        let file = |path: &str| {
+            self.0.borrow_mut().push(FileRead::new(PathBuf::from(path)));
+            text_of(Path::new(path)).map_err(|error| format!("cannot read {path}: {error}"))
+        };
+        read(document, &Secrets { variable: &variable, file: &file })
+    }
+
+    /// Returns the files that were read, and those that cannot be read.
+    pub(crate) fn all(self) -> Vec<FileRead> {
+        self.0.into_inner()
+    }
 }

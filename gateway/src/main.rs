@@ -41,6 +41,14 @@ pub(crate) enum CommandFailed {
     Run(String),
 }
 
+impl CommandFailed {
+    fn reason(self) -> String {
+        match self {
+            Self::Usage(reason) | Self::Run(reason) => reason,
+        }
+    }
+}
+
 fn main() -> ExitCode {
     cli::run()
 }

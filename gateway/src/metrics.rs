@@ -1,6 +1,7 @@
 //! Metrics at `/metrics` for Prometheus: the samples of exchanges, by the core's table.
 
 use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
 
 use creole::Millis;
 use creole::config::Config;
@@ -25,6 +26,10 @@ pub(crate) const NAME: &str = "creole_gateway";
 /// Name of the metric for the memory of requests.
 const HELD: &str = "creole_gateway_held_bytes";
 
+/// Names of the metrics for the configuration.
+const CONFIG_LOADED: &str = "creole_gateway_config_loaded_timestamp_seconds";
+const CONFIG_FAILED: &str = "creole_gateway_config_reload_failed";
+
 /// Content type of a response in the OpenMetrics format.
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
@@ -37,6 +42,10 @@ pub(crate) struct Metrics {
     sums: Vec<(&'static Metric, Sum)>,
     /// Memory that requests hold, in bytes.
     held: Gauge,
+    /// Time at which the configuration in use was loaded, in seconds of Unix time.
+    config_loaded: Gauge,
+    /// 1 if the last reading of the configuration failed.
+    config_failed: Gauge,
     counted: Mutex<ModelCounters>,
 }
 
@@ -70,7 +79,25 @@ impl Metrics {
         registry.register(NAME, "Which gateway this is", Info::new(version));
         let held = Gauge::default();
         registry.register(HELD, "Memory of requests, of buffered_bytes_max", held.clone());
-        Self { registry, sums, held, counted: Mutex::default() }
+        let (config_loaded, config_failed) = (Gauge::default(), Gauge::default());
+        let help = "When the configuration in use was loaded, in seconds of Unix time";
+        registry.register(CONFIG_LOADED, help, config_loaded.clone());
+        let help =
+            "1 if the last reading of the configuration failed, so that the one before is in use";
+        registry.register(CONFIG_FAILED, help, config_failed.clone());
+        Self { registry, sums, held, config_loaded, config_failed, counted: Mutex::default() }
+    }
+
+    /// Notes that a configuration was loaded now.
+    pub(crate) fn loaded(&self) {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        self.config_loaded.set(i64::try_from(now.as_secs()).unwrap_or(i64::MAX));
+        self.config_failed.set(0);
+    }
+
+    /// Notes that a configuration was read and cannot be used.
+    pub(crate) fn not_loaded(&self) {
+        self.config_failed.set(1);
     }
 
     /// Adds the samples of a finished exchange to the metrics.

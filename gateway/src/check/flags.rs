@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::configure::{Chosen, NamedServices};
+use crate::configure::{Chosen, NamedServices, NamedUpstream};
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Check {
@@ -33,6 +33,12 @@ impl Check {
     /// Returns true if no flag says where the model is, so that a server can be searched for. A key
     /// flag counts, because a key belongs to a named server.
     pub(crate) fn names_no_upstream(&self) -> bool {
-        self.upstream.is_none() && self.key_env.is_none() && self.chosen.is_open()
+        let named = self.named();
+        named.url.is_none() && self.key_env.is_none() && named.is_open()
+    }
+
+    /// Returns what flags, variables and the usual file name.
+    pub(crate) fn named(&self) -> NamedUpstream {
+        self.chosen.named(self.upstream.as_deref())
     }
 }

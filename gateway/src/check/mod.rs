@@ -21,7 +21,7 @@ use creole::config::{CountTokens, Upstream};
 use tokio::runtime;
 
 use crate::CommandFailed;
-use crate::configure::{self, Described};
+use crate::configure::{self, Described, FilesRead};
 use crate::probe::guess::{self, Guess};
 use crate::probe::look::{self, Looked};
 use crate::probe::model_names::{closest, is_same};
@@ -120,12 +120,10 @@ pub(crate) fn run(options: &Check) -> Result<bool, CommandFailed> {
 /// Returns the configuration of `check`, in which every upstream has a URL and a key. Client keys
 /// are not checked.
 fn configured(options: &Check) -> Result<(Config, Option<Guess>), CommandFailed> {
-    let chosen = &options.chosen;
-    let Described { mut config, guess, notes } =
-        configure::of(chosen, options.upstream.as_deref())?;
+    let named = options.named();
+    let Described { mut config, guess, notes } = configure::of(&named, &FilesRead::default())?;
     notes.iter().try_for_each(|note| say(io::stderr(), note))?;
-    let profile = chosen.profile.as_deref().or_else(|| guess.map(|guess| guess.preset));
-    configure::set_key(&mut config, profile, options.key_env.as_deref())?;
+    configure::set_key(&mut config, named.profile(guess), options.key_env.as_deref())?;
     options.services.set(&mut config)?;
     configure::check_addresses(&config)?;
     Ok((config, guess))
@@ -211,10 +209,11 @@ async fn check_one(
         Looked::NoList => List::default(),
         Looked::Models(listed) => listed,
     };
-    let is_open = guess.is_none() && options.chosen.is_open();
+    let named = options.named();
+    let is_open = guess.is_none() && named.is_open();
     let guess = guess::by_list_or_port(&upstream.url, listed.preset).filter(|_| is_open);
     if let Some(guess) = guess {
-        configure::take(&mut config, guess, options.upstream.as_deref())?;
+        configure::take(&mut config, guess, &named)?;
         checked.profile = guess.preset;
         checked.told_by = Some(guess.by);
         inside = start(config.clone())?;

@@ -4,10 +4,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use creole::config::is_variable;
+use creole::config::{Secrets, is_variable};
 
 use crate::CommandFailed;
-use crate::configure::{Wrong, document};
+use crate::configure::{Document, Wrong, read, text_of};
 use crate::terminal::say;
 
 #[derive(Debug, Args)]
@@ -31,16 +31,26 @@ pub(crate) fn run(options: &CheckConfig) -> Result<bool, CommandFailed> {
 /// only `serve` needs is just a note.
 fn check(file: &Path) -> Result<bool, CommandFailed> {
     let notes = std::cell::RefCell::new(Vec::new());
-    let checked = document(Some(file), |name| {
+    // Client keys must differ from one another.
+    let unused = |name: &str| format!("unused-{name}");
+    let in_file = |path: &str| {
+        text_of(Path::new(path)).or_else(|reason| {
+            notes.borrow_mut().push(format!("cannot read {path}: {reason}"));
+            Ok(unused(path))
+        })
+    };
+    let variable = |name: &str| {
         let value = std::env::var(name).unwrap_or_default();
         if value.is_empty() && is_variable(name) {
             notes.borrow_mut().push(format!("the environment variable {name} is not set"));
-            return Some("unused".to_owned());
+            return Some(unused(name));
         }
         // A secret's name that cannot be a variable may be the key itself, so the error for the
         // document does not repeat the name.
         Some(value).filter(|value| !value.is_empty())
-    });
+    };
+    let document = Document::File(file.to_owned());
+    let checked = read(Some(&document), &Secrets { variable: &variable, file: &in_file });
     match checked {
         Ok(config) => {
             let mut notes = notes.into_inner();

@@ -59,7 +59,7 @@ pub(crate) fn run(flags: &Demo) -> Result<(), CommandFailed> {
     config.set_url(&format!("{}/v1", model.url()), "the demo model").map_err(CommandFailed::Run)?;
     let door = Door::local(flags.listen.clone(), SHUTDOWN_SECONDS);
     let door = Door { view: flags.view.clone(), ..door };
-    listen::run_with(&door, config, Stop::listen, |ready| announce(ready, &model.url()))
+    listen::run_with(&door, config, None, Stop::listen, |ready| announce(ready, &model.url()))
 }
 
 /// Returns the gateway's configuration. For Responses the preset is OpenAI's, because the demo

@@ -2,13 +2,14 @@
 
 mod check_config;
 mod demo;
+mod manual;
 mod serve;
 mod translate;
 
 use std::io;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::CommandFailed;
 use crate::check::{self, Check};
@@ -17,6 +18,7 @@ use crate::launch::{self, Launch};
 use crate::terminal;
 use check_config::CheckConfig;
 use demo::Demo;
+use manual::{Completions, Manual};
 use serve::Serve;
 use translate::Translate;
 
@@ -25,7 +27,7 @@ use translate::Translate;
 #[command(name = "creole", version)]
 struct Cli {
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -43,6 +45,11 @@ enum Command {
     Translate(Translate),
     /// Check a configuration file
     CheckConfig(CheckConfig),
+    /// Print the completions of this command line for a shell
+    Completions(Completions),
+    /// Write the manual pages into a folder
+    #[command(hide = true)]
+    Manual(Manual),
     /// Read one PDF from standard input, and print its text: what the gateway runs for each
     /// document
     #[command(hide = true)]
@@ -51,7 +58,12 @@ enum Command {
 
 /// Runs the command that the command-line arguments name. Returns the exit code.
 pub(crate) fn run() -> ExitCode {
-    let done = match Cli::parse().command {
+    let Some(command) = Cli::parse().command else {
+        // An error is ignored, because standard output may be closed.
+        let _ = Cli::command().print_help();
+        return ExitCode::SUCCESS;
+    };
+    let done = match command {
         Command::Serve(options) => serve::run(&options).map(|()| true),
         Command::Launch(options) => match launch::run(&options) {
             // The exit code of `creole launch` is the exit code of the client.
@@ -64,6 +76,8 @@ pub(crate) fn run() -> ExitCode {
         Command::ReadDocument(options) => return documents::run(&options),
         Command::Translate(options) => translate::run(&options),
         Command::CheckConfig(options) => check_config::run(&options),
+        Command::Completions(options) => manual::complete(&options, Cli::command()).map(|()| true),
+        Command::Manual(options) => manual::write(&options, Cli::command()).map(|()| true),
     };
     let (reason, code) = match done {
         Ok(true) => return ExitCode::SUCCESS,

@@ -9,25 +9,27 @@ use creole::profile::presets::KnownServer;
 use tokio::runtime;
 
 use crate::CommandFailed;
-use crate::configure::{self, Chosen, Described, NamedServices};
+use crate::configure::{self, Chosen, Described, Document, FilesRead, NamedServices};
 use crate::hints::Hints;
 use crate::probe::guess::{self, Guess};
 use crate::probe::look;
 use crate::server::door::Door;
 use crate::server::listen;
 use crate::server::ready::{Ready, listening, reachable};
+use crate::server::reload::{ConfigSource, Read};
 use crate::server::signals::Stop;
 use crate::terminal;
 use crate::upstream::client::UpstreamClient;
 
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
-    /// Where the model is: http://localhost:11434/v1; without it, the usual address of --profile.
-    /// Without --profile and --config, the address or the list of models there tells the profile
+    /// Where the model is: http://localhost:11434/v1 [variable: UPSTREAM_URL]; without it, the usual
+    /// address of --profile. Without --profile and --config, the address or the list of models there
+    /// tells the profile
     #[arg(long, value_name = "URL")]
     pub(crate) upstream: Option<String>,
-    /// Environment variable with the upstream's key; without it, that of its profile (such as
-    /// GROQ_API_KEY) where it is set, else the client's own key is sent on
+    /// Environment variable with the upstream's key; without it, UPSTREAM_KEY or that of its profile
+    /// (such as GROQ_API_KEY) where it is set, else the client's own key is sent on
     #[arg(long, value_name = "NAME")]
     pub(crate) key_env: Option<String>,
     #[command(flatten)]
@@ -39,8 +41,8 @@ pub(crate) struct Serve {
     /// and summaries
     #[arg(long, value_name = "NAME")]
     pub(crate) small_model: Option<String>,
-    /// Environment variable with a key that clients may have; may be repeated. Other requests get
-    /// 401
+    /// Environment variable with a key that clients may have, besides CLIENT_KEY; may be repeated.
+    /// Other requests get 401
     #[arg(long, value_name = "NAME")]
     pub(crate) client_key_env: Vec<String>,
     #[command(flatten)]
@@ -55,10 +57,18 @@ pub(crate) struct Serve {
 
 pub(crate) fn run(options: &Serve) -> Result<(), CommandFailed> {
     let ask = |upstream: &_| if options.door.no_check { None } else { look_at(upstream) };
-    let Serving { config, taken } = for_serving(options, ask)?;
+    let files = FilesRead::default();
+    let Serving { config, taken } = for_serving(options, &files, ask)?;
+    let files = files.all();
+    let read = || {
+        let files = FilesRead::default();
+        let config = for_serving(options, &files, |_| None).map(|serving| serving.config);
+        Read { config: config.map_err(CommandFailed::reason), files: files.all() }
+    };
+    let source = (!files.is_empty()).then(|| ConfigSource { files, read: Box::new(read) });
     let hints = hints(options, &config);
     let notes = config.notes();
-    listen::run_with(&options.door, config, Stop::listen, |ready| {
+    listen::run_with(&options.door, config, source, Stop::listen, |ready| {
         for note in notes {
             tracing::warn!("{note}");
         }
@@ -91,22 +101,19 @@ struct Serving {
 /// requests the models of an upstream of unknown kind, and returns the preset that the list shows.
 fn for_serving(
     options: &Serve,
+    files: &FilesRead,
     list: impl FnOnce(&Upstream) -> Option<&'static str>,
 ) -> Result<Serving, CommandFailed> {
-    let (upstream, chosen) = (options.upstream.as_deref(), &options.chosen);
-    let Described { mut config, mut guess, notes } = configure::of(chosen, upstream)?;
+    let named = options.chosen.named(options.upstream.as_deref());
+    let Described { mut config, mut guess, notes } = configure::of(&named, files)?;
     let (model, small) = (options.model.as_deref(), options.small_model.as_deref());
     if model.or(small).is_some() {
         let source = if model.is_some() { "--model" } else { "--small-model" };
         config.serve_models(model, small, &[], source).map_err(CommandFailed::Usage)?;
     }
-    let profile = chosen.profile.as_deref().or_else(|| guess.map(|guess| guess.preset));
+    let profile = named.profile(guess);
     let key = configure::set_key(&mut config, profile, options.key_env.as_deref())?;
-    for name in &options.client_key_env {
-        let added =
-            config.add_client_key_from(name, "--client-key-env", |name| std::env::var(name).ok());
-        added.map_err(CommandFailed::Usage)?;
-    }
+    configure::add_client_keys(&mut config, &options.client_key_env)?;
     options.services.set(&mut config)?;
     if let Some(seconds) = options.first_byte_timeout {
         config.settings.first_byte_timeout_ms = seconds.saturating_mul(1000);
@@ -114,11 +121,14 @@ fn for_serving(
     configure::check_addresses(&config)?;
     config.check_client_keys().map_err(CommandFailed::Usage)?;
     let mut taken = notes;
-    if chosen.is_open() {
+    if let (None, Some(Document::File(file))) = (&options.chosen.config, &named.document) {
+        taken.push(format!("the configuration is {}", file.display()));
+    }
+    if named.is_open() {
         if let (None, Some(first)) = (guess, config.first_upstream()) {
             guess = guess::by_list_or_port(&first.url, list(first));
             if let Some(guess) = guess {
-                configure::take(&mut config, guess, upstream)?;
+                configure::take(&mut config, guess, &named)?;
             }
         }
         taken.push(told(guess));

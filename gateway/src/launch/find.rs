@@ -10,7 +10,7 @@ use creole::profile::presets::{KnownServer, SERVERS};
 use super::Launch;
 use super::choose;
 use crate::CommandFailed;
-use crate::configure::{self, Chosen, Described};
+use crate::configure::{self, Chosen, Described, FilesRead};
 use crate::metrics;
 use crate::probe::models::{self, List, Model};
 use crate::probe::owner::{self, ServerOwner, owner_of};
@@ -60,7 +60,8 @@ impl Candidate {
             };
         }
         let chosen = Chosen { profile: flags.profile.clone(), config: None };
-        let Described { config, notes, .. } = configure::of(&chosen, flags.upstream.as_deref())?;
+        let named = chosen.named(flags.upstream.as_deref());
+        let Described { config, notes, .. } = configure::of(&named, &FilesRead::default())?;
         notes.iter().for_each(|note| super::say(note));
         config.check_urls().map_err(CommandFailed::Usage)?;
         let Some(upstream) = config.first_upstream() else { return Ok(None) };

@@ -248,7 +248,7 @@ fn serve_until(
         // The thread that starts the gateway waits for the address.
         let _ = sender.send(ready.address);
     };
-    listen::run_with(&door, config, || Ok(stop), told)
+    listen::run_with(&door, config, None, || Ok(stop), told)
 }
 
 fn ended(thread: JoinHandle<Result<(), CommandFailed>>) -> Result<(), CommandFailed> {

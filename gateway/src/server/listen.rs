@@ -11,8 +11,8 @@ use std::sync::atomic::AtomicU64;
 use std::thread;
 use std::time::Duration;
 
+use creole::Config;
 use creole::config::Upstream;
-use creole::{Config, Refusals};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
@@ -31,18 +31,18 @@ use crate::probe::at_start;
 use crate::server::budget::Budget;
 use crate::server::connections::{Connections, Stage};
 use crate::server::door::{Door, View};
-use crate::server::offload::{Offload, Translations};
-use crate::server::open_calls::Means;
+use crate::server::offload::Offload;
 use crate::server::origin::Callers;
 use crate::server::ready::Ready;
 use crate::server::records::Records;
+use crate::server::reload::{self, ConfigSource};
 use crate::server::reply::without_body;
 use crate::server::response_body::Body;
-use crate::server::service::{Gateway, Seeds};
+use crate::server::service::Seeds;
+use crate::server::setup::Shared;
 use crate::server::signals::Stop;
 use crate::server::watched_body::WatchedBody;
 use crate::server::workers::{self, Workers};
-use crate::upstream::call::Caller;
 use crate::upstream::client;
 use crate::upstream::fetch_limits::FetchLimits;
 
@@ -53,11 +53,13 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Maximum number of connections to the metrics address at one time.
 const METRICS_CONNECTIONS_MAX: usize = 64;
 
-/// Serves clients until the process is asked to stop. Calls `ready` with the server's address, as
+/// Serves clients until the process is asked to stop. The configuration is read again from `source`
+/// when its files change, or at SIGHUP. Calls `ready` with the server's address, as
 /// soon as clients can connect.
 pub(crate) fn run_with(
     door: &Door,
     config: Config,
+    source: Option<ConfigSource<'_>>,
     stop: impl FnOnce() -> io::Result<Stop>,
     ready: impl FnOnce(Ready),
 ) -> Result<(), CommandFailed> {
@@ -72,7 +74,7 @@ pub(crate) fn run_with(
         .build()
         .map_err(|error| CommandFailed::Run(format!("cannot start: {error}")))?;
     let records = Arc::new(Records::new(format, (!no_page).then(Board::default)));
-    let served = serve(&runtime, door, (Arc::new(config), records), stop, ready);
+    let served = serve(&runtime, door, (Arc::new(config), records), source, stop, ready);
     log.finish();
     served
 }
@@ -117,6 +119,7 @@ fn serve(
     runtime: &Runtime,
     door: &Door,
     (config, records): (Arc<Config>, Arc<Records>),
+    source: Option<ConfigSource<'_>>,
     stop: impl FnOnce() -> io::Result<Stop>,
     ready: impl FnOnce(Ready),
 ) -> Result<(), CommandFailed> {
@@ -128,53 +131,46 @@ fn serve(
     };
     let count = thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
     let connections = Connections::of_system(count.get());
-    let connector = client::connector(&config.settings.server_tools.private_networks)
-        .map_err(CommandFailed::Run)?;
-    let budget = Budget::new(config.settings.buffered_bytes_max);
-    let seeds = Arc::new(seeds(door.seed)?);
-    let refusals = Arc::<Refusals>::default();
-    let translations = Offload::start(count)
-        .map_err(|error| CommandFailed::Run(format!("cannot start a thread: {error}")))?;
-    let documents = Arc::new(Documents::new());
-    let fetches = Arc::new(FetchLimits::new());
-    let has_keys = !config.client_keys.is_empty();
-    let callers = Arc::new(Callers::new(address, &door.allow_host, has_keys));
-    let means = || Means {
-        caller: Caller::new(&config, &connector),
-        translations: Translations::new(translations.clone()),
-        documents: Arc::clone(&documents),
-        fetches: Arc::clone(&fetches),
-    };
-    let gateway = |load| Gateway {
-        config: Arc::clone(&config),
-        means: Arc::new(means()),
-        budget: Arc::clone(&budget),
-        seeds: Arc::clone(&seeds),
+    let no_thread = |error| CommandFailed::Run(format!("cannot start a thread: {error}"));
+    let shared = Shared {
+        address,
+        allow_host: &door.allow_host,
+        budget: Budget::new(config.settings.buffered_bytes_max),
+        seeds: Arc::new(seeds(door.seed)?),
         records: Arc::clone(&records),
-        refusals: Arc::clone(&refusals),
-        callers: Arc::clone(&callers),
-        is_local: is_loopback(address),
+        translations: Offload::start(count).map_err(no_thread)?,
+        documents: Arc::new(Documents::new()),
+        fetches: Arc::new(FetchLimits::new()),
         // Names of models and amounts of use are not for everyone who can reach this machine.
         shows_metrics: apart.is_none() && is_loopback(address),
-        load,
     };
-    let workers = Workers::start(count, gateway)
-        .map_err(|error| CommandFailed::Run(format!("cannot start a thread: {error}")))?;
+    let setup = shared.setup(&config).map_err(CommandFailed::Run)?;
+    let workers = Workers::start(count, |load| shared.gateway(&setup, load)).map_err(no_thread)?;
+    records.metrics.loaded();
     let ended = runtime.block_on(async {
         let stop = stop().map_err(|error| CommandFailed::Run(format!("signals: {error}")))?;
         announce(address, &config);
         let has_page = records.board.is_some() && is_read(&config, address);
         ready(Ready { address, has_page });
         if !door.no_check {
-            at_start::look_at_all(&client::UpstreamClient::new(&connector), &config);
+            at_start::look_at_all(&client::UpstreamClient::new(&setup.connector), &config);
         }
         if let Some((listener, address)) = apart {
             tracing::info!("metrics on http://{address}{}", metrics::PATH);
             let callers = Arc::new(Callers::of_metrics(address, &door.allow_host));
-            let shared = (Arc::clone(&records), Arc::clone(&budget));
-            tokio::spawn(serve_metrics(listener, shared, callers));
+            let shown = (Arc::clone(&records), Arc::clone(&shared.budget));
+            tokio::spawn(serve_metrics(listener, shown, callers));
         }
-        accept(listener, &workers, &connections, stop, door.shutdown_timeout, &records).await;
+        let replace = |changed: Config| {
+            check_address(&changed, address, door).map_err(CommandFailed::reason)?;
+            let setup = shared.setup(&Arc::new(changed))?;
+            workers.replace(|load| shared.gateway(&setup, load));
+            Ok(())
+        };
+        tokio::select! {
+            () = accept(listener, &workers, &connections, stop, door.shutdown_timeout, &records) => {}
+            never = reload::run(source, &records.metrics, replace) => match never {},
+        }
         Ok(())
     });
     workers.finish();
@@ -254,7 +250,7 @@ fn exposed(config: &Config, address: SocketAddr, allow_anyone: bool) -> Option<&
 }
 
 /// Returns true if only this machine can reach an address.
-fn is_loopback(address: SocketAddr) -> bool {
+pub(crate) fn is_loopback(address: SocketAddr) -> bool {
     address.ip().to_canonical().is_loopback()
 }
 

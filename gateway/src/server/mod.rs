@@ -19,6 +19,8 @@
 //! | `budget` | memory of all requests |
 //! | `offload` | threads for long translations |
 //! | `load` | load of each worker |
+//! | `setup` | state of the workers, of the process and of a configuration |
+//! | `reload` | reading of the configuration while the gateway runs |
 //! | `records` | records of exchanges in metrics, log and page |
 //! | `ready` | address of the server, as it is printed for people and scripts |
 //! | `signals` | signals that end the process |
@@ -37,10 +39,12 @@ pub(crate) mod origin;
 mod passthrough;
 pub(crate) mod ready;
 pub(crate) mod records;
+pub(crate) mod reload;
 mod reply;
 mod request_body;
 pub(crate) mod response_body;
 pub(crate) mod service;
+mod setup;
 pub(crate) mod signals;
 mod watched_body;
 pub(crate) mod workers;

@@ -9,7 +9,7 @@ use std::convert::Infallible;
 use std::io;
 use std::net;
 use std::num::NonZero;
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, PoisonError, RwLock, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -72,6 +72,25 @@ pub(crate) struct Workers {
 struct Worker {
     given: UnboundedSender<Connection>,
     load: Load,
+    gateway: Current,
+}
+
+/// State of one worker with which the next request is served. Requests that have begun keep theirs.
+#[derive(Clone, Debug)]
+struct Current(Arc<RwLock<Arc<Gateway>>>);
+
+impl Current {
+    fn new(gateway: Gateway) -> Self {
+        Self(Arc::new(RwLock::new(Arc::new(gateway))))
+    }
+
+    fn get(&self) -> Arc<Gateway> {
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn set(&self, gateway: Gateway) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(gateway);
+    }
 }
 
 /// A client's connection that is handed to a worker.
@@ -96,11 +115,17 @@ impl Workers {
         let (runs, running) = mpsc::channel();
         let start = |_| {
             let load = Load::default();
-            let given = work(Arc::new(gateway(load.clone())), runs.clone())?;
-            Ok(Worker { given, load })
+            let gateway = Current::new(gateway(load.clone()));
+            let given = work(gateway.clone(), runs.clone())?;
+            Ok(Worker { given, load, gateway })
         };
         let all = (0..count.get()).map(start).collect::<io::Result<_>>()?;
         Ok(Self { all, running })
+    }
+
+    /// Serves the next requests of each worker with the state that `gateway` returns for it.
+    pub(crate) fn replace(&self, gateway: impl Fn(Load) -> Gateway) {
+        self.all.iter().for_each(|worker| worker.gateway.set(gateway(worker.load.clone())));
     }
 
     /// Hands a connection to the worker with the lowest load.
@@ -132,7 +157,7 @@ impl Workers {
 /// Starts a thread that serves the connections it receives until the channel closes. The thread
 /// keeps `runs` until then.
 fn work(
-    gateway: Arc<Gateway>,
+    gateway: Current,
     runs: mpsc::Sender<Infallible>,
 ) -> io::Result<UnboundedSender<Connection>> {
     let (given, mut connections) = unbounded_channel();
@@ -150,7 +175,7 @@ fn work(
     Ok(given)
 }
 
-fn serve(connection: Connection, gateway: &Arc<Gateway>) {
+fn serve(connection: Connection, gateway: &Current) {
     let Connection { stream, watcher, client, counted } = connection;
     let stream = match TcpStream::from_std(stream) {
         Ok(stream) => stream,
@@ -161,12 +186,12 @@ fn serve(connection: Connection, gateway: &Arc<Gateway>) {
     };
     // Events of a stream are small, and must not wait for one another.
     let _ = stream.set_nodelay(true);
-    let budget = Arc::clone(&gateway.budget);
+    let budget = Arc::clone(&gateway.get().budget);
     let (read, write) = stream.into_split();
     let read = ClientSocket::new(read, Arc::clone(&client), budget, HTTP1_BYTES_MAX);
     let socket = tokio::io::join(read, write);
-    let (gateway, asking) = (Arc::clone(gateway), Arc::clone(&client));
-    let service = service_fn(move |request| gateway.answer(request, asking.begin()));
+    let (gateway, asking) = (gateway.clone(), Arc::clone(&client));
+    let service = service_fn(move |request| gateway.get().answer(request, asking.begin()));
     let mut builder = builder();
     builder
         .http2()

@@ -31,6 +31,8 @@ fn assert_refused(args: &[&str], reason: &str) {
     assert_eq!(output.status.code(), Some(2), "{error}");
     assert!(error.starts_with("creole: ") && error.contains(reason), "{error}");
     assert_eq!(error.trim_end().lines().count(), 1, "{error}");
+    let words: Vec<&str> = error.split_whitespace().collect();
+    assert!(words.windows(2).all(|pair| pair[0] != pair[1]), "a word twice: {error}");
     assert!(output.stdout.is_empty());
 }
 
@@ -346,5 +348,88 @@ fn the_page_lists_every_flag() {
         let (listed, known) = (flags_of_page(&page, line), flags_of_help(command));
         assert!(known.len() > 4, "{command}: {known:?}");
         assert_eq!(listed, known, "the table of `creole {command}` in docs/gateway.md");
+    }
+}
+
+#[test]
+fn without_a_command_the_help_is_printed() {
+    let output = creole(&[], "");
+    assert_eq!(output.status.code(), Some(0));
+    let help = text(&output.stdout);
+    assert!(help.contains("Usage: creole") && help.contains("launch"), "{help}");
+}
+
+#[test]
+fn each_shell_gets_completions_and_each_command_has_a_manual_page() {
+    for shell in ["bash", "fish", "powershell", "zsh"] {
+        let output = creole(&["completions", shell], "");
+        assert!(output.status.success() && text(&output.stdout).contains("first-byte-timeout"));
+    }
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("manual");
+    std::fs::create_dir_all(&folder).unwrap();
+    assert!(creole(&["manual", folder.to_str().unwrap()], "").status.success());
+    let page = std::fs::read_to_string(folder.join("creole-serve.1")).unwrap();
+    assert!(page.contains(".SH OPTIONS") && page.contains("UPSTREAM_URL"), "{page}");
+    assert_refused(&["manual", "/no/such/folder"], "/no/such/folder: ");
+}
+
+/// Runs `creole check-config` or another command with variables.
+fn creole_with(variables: &[(&str, &str)], args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_creole"))
+        .args(args)
+        .envs(variables.iter().copied())
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn variables_name_what_flags_name_and_errors_say_which() {
+    let several =
+        rig::file(r#"{"upstreams": {"a": {"url": "http://a"}, "b": {"url": "http://b"}}}"#);
+    let refused = |variables: &[(&str, &str)], args: &[&str], reason: &str| {
+        let output = creole_with(variables, &[&["serve", "--no-check"], args].concat());
+        let error = text(&output.stderr);
+        assert!(output.status.code() == Some(2) && error.contains(reason), "{error}");
+    };
+    refused(&[("UPSTREAM_URL", "geheim")], &[], "creole: UPSTREAM_URL: expected a URL");
+    refused(&[("CREOLE_PROFILE", "x")], &[], "creole: CREOLE_PROFILE: expected one of");
+    refused(
+        &[("CREOLE_CONFIG", "{\"strikt\": true}")],
+        &[],
+        "strikt: unknown key; did you mean strict?",
+    );
+    refused(&[("CREOLE_CONFIG", "/no/such/file")], &[], "creole: /no/such/file: ");
+    refused(
+        &[("UPSTREAM_URL", "http://c"), ("CREOLE_CONFIG", &several)],
+        &[],
+        "UPSTREAM_URL: the configuration has several",
+    );
+    let url = [("UPSTREAM_URL", "http://127.0.0.1:1"), ("UPSTREAM_KEY", "")];
+    refused(&url, &[], "creole: UPSTREAM_KEY: expected a key in one line");
+    let key = [("UPSTREAM_URL", "http://127.0.0.1:1"), ("UPSTREAM_KEY", "k"), ("CLIENT_KEY", " ")];
+    refused(&key, &[], "creole: CLIENT_KEY: expected a key in one line");
+    // A flag counts before its variable.
+    refused(
+        &[("UPSTREAM_URL", "http://c")],
+        &["--upstream", "geheim"],
+        "creole: --upstream: expected",
+    );
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_file_in_the_folder_of_configurations_counts_where_nothing_else_is_named() {
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("usual");
+    std::fs::create_dir_all(folder.join("creole")).unwrap();
+    std::fs::write(folder.join("creole/config.json"), "{\"strikt\": true}").unwrap();
+    let usual = ("XDG_CONFIG_HOME", folder.to_str().unwrap());
+    let output = creole_with(&[usual], &["serve"]);
+    assert!(text(&output.stderr).contains("strikt: unknown key"), "{output:?}");
+    for (variables, args) in [
+        (&[usual, ("UPSTREAM_URL", "geheim")][..], &["serve"][..]),
+        (&[usual], &["serve", "--upstream", "geheim"]),
+    ] {
+        let output = creole_with(variables, args);
+        assert!(text(&output.stderr).contains("expected a URL"), "{output:?}");
     }
 }

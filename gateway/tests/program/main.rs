@@ -29,6 +29,7 @@ mod mcp;
 mod page;
 mod reasoning;
 mod refused;
+mod reload;
 #[path = "../rig/mod.rs"]
 mod rig;
 mod routes;

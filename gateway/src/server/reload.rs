@@ -1,0 +1,105 @@
+//! Reading of the configuration while the gateway runs: at SIGHUP, and when its file or a file with
+//! a key changes.
+//!
+//! Files are compared every few seconds, by their time and size. Kubernetes changes the files of a
+//! Secret by a link to another folder, which notifications of the system do not tell reliably.
+
+use std::convert::Infallible;
+use std::future::pending;
+use std::time::Duration;
+
+use creole::Config;
+
+use crate::configure::FileRead;
+use crate::metrics::Metrics;
+
+/// Interval between two comparisons of the files.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// Source of a configuration that can be read again.
+pub(crate) struct ConfigSource<'s> {
+    /// Files that the configuration was read from.
+    pub(crate) files: Vec<FileRead>,
+    /// Function that reads the configuration, and returns the files that were needed.
+    pub(crate) read: Box<dyn Fn() -> Read + 's>,
+}
+
+/// Configuration that was read, or the reason for which it cannot be used.
+pub(crate) struct Read {
+    pub(crate) config: Result<Config, String>,
+    pub(crate) files: Vec<FileRead>,
+}
+
+/// Reads the configuration again whenever that is due, and hands it to `replace`. If it cannot be
+/// used, the configuration before stays in use.
+pub(crate) async fn run(
+    source: Option<ConfigSource<'_>>,
+    metrics: &Metrics,
+    replace: impl Fn(Config) -> Result<(), String>,
+) -> Infallible {
+    // Without a file, SIGHUP ends the process, as it ends other programs of a terminal.
+    let Some(ConfigSource { mut files, read }) = source else { return pending().await };
+    let mut signal = Hangup::listen();
+    loop {
+        tokio::select! {
+            () = signal.received() => {}
+            () = changed(&files) => {}
+        }
+        let Read { config, files: needed } = read();
+        files = needed;
+        match config.and_then(&replace) {
+            Ok(()) => {
+                metrics.loaded();
+                tracing::info!("the configuration was loaded again");
+            }
+            Err(reason) => {
+                metrics.not_loaded();
+                tracing::error!("the configuration before stays in use: {reason}");
+            }
+        }
+    }
+}
+
+/// Waits until a file has changed, and then has stayed the same for one interval, so that no
+/// half-written file is read.
+async fn changed(files: &[FileRead]) {
+    let (mut known, mut is_changed) = (files.to_vec(), false);
+    loop {
+        tokio::time::sleep(INTERVAL).await;
+        let found: Vec<FileRead> = known.iter().map(FileRead::now).collect();
+        match found == known {
+            true if is_changed => return,
+            true => {}
+            false => (known, is_changed) = (found, true),
+        }
+    }
+}
+
+/// Receiver of SIGHUP, which asks for the configuration to be read again.
+struct Hangup {
+    #[cfg(unix)]
+    signal: Option<tokio::signal::unix::Signal>,
+}
+
+impl Hangup {
+    fn listen() -> Self {
+        #[cfg(unix)]
+        let signal = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup())
+            .inspect_err(|error| tracing::warn!("cannot receive SIGHUP: {error}"))
+            .ok();
+        Self {
+            #[cfg(unix)]
+            signal,
+        }
+    }
+
+    async fn received(&mut self) {
+        #[cfg(unix)]
+        if let Some(signal) = &mut self.signal
+            && signal.recv().await.is_some()
+        {
+            return;
+        }
+        pending().await
+    }
+}

@@ -1,0 +1,85 @@
+//! State of the workers: the part that lasts as long as the process, and the part that is made from
+//! a configuration and is replaced with it.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use creole::{Config, Refusals};
+
+use crate::documents::Documents;
+use crate::server::budget::Budget;
+use crate::server::listen::is_loopback;
+use crate::server::load::Load;
+use crate::server::offload::{Offload, Translations};
+use crate::server::open_calls::Means;
+use crate::server::origin::Callers;
+use crate::server::records::Records;
+use crate::server::service::{Gateway, Seeds};
+use crate::upstream::call::Caller;
+use crate::upstream::client;
+use crate::upstream::connection::Connector;
+use crate::upstream::fetch_limits::FetchLimits;
+
+/// State of all workers that no configuration replaces.
+pub(crate) struct Shared<'d> {
+    /// Address at which clients connect.
+    pub(crate) address: SocketAddr,
+    /// Host names that requests may have.
+    pub(crate) allow_host: &'d [String],
+    pub(crate) budget: Arc<Budget>,
+    pub(crate) seeds: Arc<Seeds>,
+    pub(crate) records: Arc<Records>,
+    pub(crate) translations: Offload,
+    pub(crate) documents: Arc<Documents>,
+    pub(crate) fetches: Arc<FetchLimits>,
+    /// True if `/metrics` is served on the address of clients.
+    pub(crate) shows_metrics: bool,
+}
+
+/// State of all workers that is made from a configuration.
+pub(crate) struct Setup {
+    config: Arc<Config>,
+    pub(crate) connector: Connector,
+    /// Forms of requests that the upstreams refused. They are learnt anew, because an upstream may
+    /// be another server in the new configuration.
+    refusals: Arc<Refusals>,
+    callers: Arc<Callers>,
+}
+
+impl Shared<'_> {
+    /// Returns the state that is made from a configuration.
+    ///
+    /// # Errors
+    /// The same errors as for [`client::connector`].
+    pub(crate) fn setup(&self, config: &Arc<Config>) -> Result<Setup, String> {
+        let has_keys = !config.client_keys.is_empty();
+        Ok(Setup {
+            config: Arc::clone(config),
+            connector: client::connector(&config.settings.server_tools.private_networks)?,
+            refusals: Arc::default(),
+            callers: Arc::new(Callers::new(self.address, self.allow_host, has_keys)),
+        })
+    }
+
+    /// Returns the state of one worker, with its own connections to upstreams.
+    pub(crate) fn gateway(&self, setup: &Setup, load: Load) -> Gateway {
+        let means = Means {
+            caller: Caller::new(&setup.config, &setup.connector),
+            translations: Translations::new(self.translations.clone()),
+            documents: Arc::clone(&self.documents),
+            fetches: Arc::clone(&self.fetches),
+        };
+        Gateway {
+            config: Arc::clone(&setup.config),
+            means: Arc::new(means),
+            budget: Arc::clone(&self.budget),
+            seeds: Arc::clone(&self.seeds),
+            records: Arc::clone(&self.records),
+            refusals: Arc::clone(&setup.refusals),
+            callers: Arc::clone(&setup.callers),
+            is_local: is_loopback(self.address),
+            shows_metrics: self.shows_metrics,
+            load,
+        }
+    }
+}
