@@ -126,6 +126,10 @@ def the_archive_has_the_program_in_a_folder_of_its_own_name():
     ran(["tar", "xzf", ARCHIVE], environment, home)
     name = os.path.basename(ARCHIVE).removesuffix(".tar.gz")
     assert os.listdir(home) == [name] and "LICENSE" in os.listdir(os.path.join(home, name))
+    manual = open(os.path.join(home, name, "man", "creole-launch.1")).read()
+    assert ".TH creole-launch" in manual and "\\-\\-small\\-model" in manual, manual
+    shells = ["_creole", "creole.bash", "creole.fish", "creole.ps1"]
+    assert sorted(os.listdir(os.path.join(home, name, "completions"))) == shells
     with Demo([os.path.join(home, name, "creole")], environment, home) as demo:
         demo.answers()
         assert demo.ends() == 0

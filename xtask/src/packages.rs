@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::Result;
 
 use crate::dist::binaries::{self, TARGETS, Target};
-use crate::dist::package::{self, Binary, Facts};
+use crate::dist::package::{Binary, Facts};
 use crate::dist::{npm, wheels};
 use crate::hosts::gateway;
 use crate::setup::{self, DEBOOTSTRAP, NODE, NPM};
@@ -28,7 +28,7 @@ pub(crate) fn installed(each: impl FnOnce(&mut Command) -> Result<()>) -> Result
 /// an answer of Claude Code.
 pub(crate) fn from_nothing(each: impl FnOnce(&mut Command) -> Result<()>) -> Result<()> {
     setup::need(&DEBOOTSTRAP)?;
-    let target = package::of_this_machine()?;
+    let target = Target::of_this_machine()?;
     let packages = packages(&binaries::built(target)?, &workspace::own().join("run/from-nothing"))?;
     let mut command = script("clean_root.py")?;
     command.arg(workspace::own().join("debian")).args(packages);
@@ -48,7 +48,7 @@ fn script(name: &str) -> Result<Command> {
 /// Returns the folders for npm and PyPI, and the archive.
 fn packages(program: &Path, folder: &Path) -> Result<[PathBuf; 3]> {
     workspace::emptied(folder)?;
-    let (ours, other) = (package::of_this_machine()?, folder.join("other"));
+    let (ours, other) = (Target::of_this_machine()?, folder.join("other"));
     fs::write(&other, "no program\n")?;
     let of = |target: &'static Target| {
         let path = if target.triple == ours.triple { program } else { &other };

@@ -1,6 +1,7 @@
 //! Build of the binary `creole` for every system, on one Linux machine, with zig as linker and C
 //! compiler.
 
+use std::env::consts::{ARCH, OS};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -80,13 +81,24 @@ pub(super) fn archives(dist: &Path) -> Result<()> {
 pub(crate) fn archive_of(target: &Target, binary: &Path, folder: &Path) -> Result<PathBuf> {
     let path = folder.join(target.archive());
     step(&format!("writing {}", target.archive()), || {
-        let packed = target.packed(fs::read(binary)?, &Documents::read()?)?;
+        let manual = manual(binary, target)?;
+        let packed = target.packed(fs::read(binary)?, &Documents::read()?, manual)?;
         Ok(fs::write(&path, packed)?)
     })?;
     Ok(path)
 }
 
 impl Target {
+    /// Returns the target of this machine.
+    pub(crate) fn of_this_machine() -> Result<&'static Self> {
+        let system = if OS == "macos" { "darwin" } else { OS };
+        let fits = |it: &&Self| it.triple.starts_with(ARCH) && it.triple.contains(system);
+        TARGETS
+            .iter()
+            .find(fits)
+            .with_context(|| format!("there are no packages for {ARCH} and {OS}"))
+    }
+
     /// Returns the target with this triple.
     pub(crate) fn of(triple: &str) -> Result<&'static Self> {
         let found = TARGETS.iter().find(|target| target.triple == triple);
@@ -128,13 +140,51 @@ impl Target {
         self.name() + if self.is_windows() { ".zip" } else { ".tar.gz" }
     }
 
-    fn packed(&self, binary: Vec<u8>, documents: &Documents) -> Result<Vec<u8>> {
+    fn packed(
+        &self,
+        binary: Vec<u8>,
+        documents: &Documents,
+        manual: Vec<(String, Vec<u8>)>,
+    ) -> Result<Vec<u8>> {
         let folder = self.name();
         let mut files = Vec::from(documents.files(&folder));
+        let manual = manual.into_iter();
+        files.extend(manual.map(|(path, text)| File::plain(format!("{folder}/{path}"), text)));
         files.push(File::plain(format!("{folder}/README.txt"), README));
         files.push(File::program(format!("{folder}/{}", self.file), binary));
         if self.is_windows() { archive::zip(&files) } else { archive::gzip(&archive::tar(&files)?) }
     }
+}
+
+/// Shells with completions, and the file names of these.
+const COMPLETIONS: [(&str, &str); 4] = [
+    ("bash", "creole.bash"),
+    ("fish", "creole.fish"),
+    ("powershell", "creole.ps1"),
+    ("zsh", "_creole"),
+];
+
+/// Returns the manual pages and the completions, with their paths in an archive. The binary for
+/// this machine prints those of all targets.
+fn manual(binary: &Path, target: &Target) -> Result<Vec<(String, Vec<u8>)>> {
+    let ours = Target::of_this_machine()?;
+    let binary = if ours.triple == target.triple { binary.to_owned() } else { built(ours)? };
+    let folder = std::env::temp_dir().join(format!("creole-manual-{}", std::process::id()));
+    workspace::emptied(&folder)?;
+    setup::run(Command::new(&binary).arg("manual").arg(&folder))?;
+    let mut files = Vec::new();
+    for page in fs::read_dir(&folder)? {
+        let page = page?;
+        files.push((format!("man/{}", page.file_name().to_string_lossy()), fs::read(page.path())?));
+    }
+    fs::remove_dir_all(&folder)?;
+    for (shell, file) in COMPLETIONS {
+        let printed = Command::new(&binary).args(["completions", shell]).output()?;
+        ensure!(printed.status.success(), "creole completions {shell}: {}", printed.status);
+        files.push((format!("completions/{file}"), printed.stdout));
+    }
+    files.sort();
+    Ok(files)
 }
 
 /// Name of the environment variable with a folder of built binaries: `TRIPLE/creole`.

@@ -1,7 +1,6 @@
 //! Contents that packages of all kinds share: the gateway's program for a target, and facts about
 //! the project.
 
-use std::env::consts::{ARCH, OS};
 use std::fs;
 use std::path::PathBuf;
 
@@ -27,13 +26,6 @@ impl Binary {
     pub(crate) fn read(&self) -> Result<Vec<u8>> {
         fs::read(&self.path).with_context(|| self.path.display().to_string())
     }
-}
-
-/// Returns the target of this machine.
-pub(crate) fn of_this_machine() -> Result<&'static Target> {
-    let system = if OS == "macos" { "darwin" } else { OS };
-    let fits = |target: &&Target| target.triple.starts_with(ARCH) && target.triple.contains(system);
-    TARGETS.iter().find(fits).with_context(|| format!("there are no packages for {ARCH} and {OS}"))
 }
 
 /// Facts that every package states, mostly as in the gateway's manifest.
