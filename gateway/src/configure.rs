@@ -3,10 +3,9 @@
 
 use std::cell::RefCell;
 use std::env;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use clap::Args;
 use creole::Config;
@@ -14,6 +13,7 @@ use creole::config::{Key, Secrets, Upstream};
 use creole::profile::presets::{KnownServer, PRESETS};
 
 use crate::CommandFailed;
+use crate::file_state::FileState;
 use crate::probe::guess::{self, Guess};
 use crate::probe::owner::{self, ServerOwner, owner_of};
 
@@ -35,9 +35,8 @@ pub(crate) struct Chosen {
     // The help lists the profile names that the configuration accepts.
     #[arg(long, value_name = "NAME", help = ["What kind of server the upstream is [variable: CREOLE_PROFILE]: ", &PRESETS.join(", ")].concat())]
     pub(crate) profile: Option<String>,
-    /// Configuration, one JSON document [variable: CREOLE_CONFIG, the file or the document]. Without
-    /// it, config.json in the user's folder creole of configurations, where it is, and no other flag
-    /// names an upstream
+    /// Configuration, one JSON document [variable: CREOLE_CONFIG, a file or the document]; without
+    /// it and an upstream, creole/config.json in the user's folder of configurations
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 }
@@ -319,46 +318,25 @@ pub(crate) fn text_of(file: &Path) -> Result<String, String> {
 
 /// Files that were read for a configuration: the document, and files with keys.
 #[derive(Debug, Default)]
-pub(crate) struct FilesRead(RefCell<Vec<FileRead>>);
-
-/// File that was read, or could not be read, with its state before that.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct FileRead {
-    path: PathBuf,
-    /// Time of the last change, and size in bytes; `None` if there was no file.
-    state: Option<(SystemTime, u64)>,
-}
-
-impl FileRead {
-    fn new(path: PathBuf) -> Self {
-        let found = fs::metadata(&path);
-        let state = found.and_then(|found| Ok((found.modified()?, found.len()))).ok();
-        Self { path, state }
-    }
-
-    /// Returns the file with its state now.
-    pub(crate) fn now(&self) -> Self {
-        Self::new(self.path.clone())
-    }
-}
+pub(crate) struct FilesRead(RefCell<Vec<FileState>>);
 
 impl FilesRead {
     /// Returns the configuration of a document, with credentials from the environment and from
     /// files.
     fn document(&self, document: Option<&Document>) -> Result<Config, Wrong> {
         if let Some(Document::File(file)) = document {
-            self.0.borrow_mut().push(FileRead::new(file.clone()));
+            self.0.borrow_mut().push(FileState::of(file.clone()));
         }
         let variable = |name: &str| env::var(name).ok();
         let file = |path: &str| {
-            self.0.borrow_mut().push(FileRead::new(PathBuf::from(path)));
+            self.0.borrow_mut().push(FileState::of(PathBuf::from(path)));
             text_of(Path::new(path)).map_err(|error| format!("cannot read {path}: {error}"))
         };
         read(document, &Secrets { variable: &variable, file: &file })
     }
 
     /// Returns the files that were read, and those that cannot be read.
-    pub(crate) fn all(self) -> Vec<FileRead> {
+    pub(crate) fn all(self) -> Vec<FileState> {
         self.0.into_inner()
     }
 }

@@ -18,6 +18,7 @@ mod clock;
 mod configure;
 mod documents;
 mod fair_semaphore;
+mod file_state;
 mod headers;
 mod hints;
 mod launch;

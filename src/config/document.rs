@@ -88,10 +88,11 @@ keys! {
         /// Profile for the upstream's kind of server.
         profile: Preset = Preset::default();
         /// Credential that the upstream gets: `"client"`, the credential that the client sent,
-        /// `{"env": NAME}`, the environment variable of that name, or `"none"`.
+        /// `{"env": NAME}`, the environment variable of that name, `{"file": PATH}`, the text of
+        /// that file, for the gateway alone, or `"none"`.
         key: KeyDocument = KeyDocument::Client;
-        /// Headers of every request to the upstream, by name. A value is a text or `{"env": NAME}`,
-        /// the environment variable of that name.
+        /// Headers of every request to the upstream, by name. A value is a text, `{"env": NAME}`,
+        /// the environment variable of that name, or `{"file": PATH}`.
         headers: Option<Named<HeaderDocument>> = None;
         /// Headers that carry the id of a request's conversation, such as `x-session-affinity`. A
         /// router in front of several replicas can then keep the turns of a conversation on one

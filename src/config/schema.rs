@@ -199,7 +199,7 @@ fn values(of: &ValueType) -> String {
         ValueType::Words(words) => listed(&mut words.iter().map(|(word, _)| word)),
         ValueType::Names(names) => listed(&mut names.iter()),
         ValueType::AnyOf(types) => types.iter().map(values).collect::<Vec<_>>().join(" or "),
-        ValueType::Secret(_) => "`{\"env\": NAME}`".to_owned(),
+        ValueType::Secret(_) => "`{\"env\": NAME}` or `{\"file\": PATH}`".to_owned(),
         ValueType::Map(of) => format!("{}, by name", values(of)),
         ValueType::Object(_) | ValueType::Overrides(_) | ValueType::Members => "object".to_owned(),
     }

@@ -115,6 +115,38 @@ fn the_name_of_a_source_file_says_what_is_in_it() {
     none("names that say nothing", &found);
 }
 
+/// The first word that a text has twice in a row.
+fn doubled(text: &str) -> Option<&str> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let is_word = |word: &str| word.len() > 1 && word.chars().all(char::is_alphabetic);
+    words.windows(2).find(|pair| pair[0] == pair[1] && is_word(pair[0])).map(|pair| pair[0])
+}
+
+/// The texts between quotation marks in a source file, where lines that go on are joined.
+fn literals(text: &str) -> Vec<String> {
+    let joined = text.replace("\\\"", " ").replace("\\\n", " ");
+    let lines = joined.lines().filter(|line| comment(line).is_none());
+    lines.flat_map(|line| line.split('"').skip(1).step_by(2)).map(str::to_owned).collect()
+}
+
+#[test]
+fn no_message_says_a_word_twice() {
+    assert_eq!(doubled("cannot read a a file file"), Some("file"));
+    assert_eq!(literals("f(\"one \\\n  two\") // \"\n// \"x\"").first().unwrap(), "one    two");
+    let (mut found, mut read_texts) = (Vec::new(), 0);
+    for path in with_ending("", "rs").into_iter().filter(|path| !is_test(path)) {
+        let texts = literals(&read(&path));
+        read_texts += texts.len();
+        for text in texts {
+            if let Some(word) = doubled(&text) {
+                found.push(format!("{}: {word}: {text}", path.display()));
+            }
+        }
+    }
+    assert!(read_texts > 5_000, "{read_texts}");
+    none("messages with a word twice", &found);
+}
+
 #[test]
 fn no_code_is_left_to_be_written() {
     let words = ["todo!(", "unimplemented!(", "dbg!(", "FIXME", "XXX:", "#[ignore"];

@@ -209,11 +209,10 @@ async fn check_one(
         Looked::NoList => List::default(),
         Looked::Models(listed) => listed,
     };
-    let named = options.named();
-    let is_open = guess.is_none() && named.is_open();
+    let is_open = guess.is_none() && options.named().is_open();
     let guess = guess::by_list_or_port(&upstream.url, listed.preset).filter(|_| is_open);
     if let Some(guess) = guess {
-        configure::take(&mut config, guess, &named)?;
+        configure::take(&mut config, guess, &options.named())?;
         checked.profile = guess.preset;
         checked.told_by = Some(guess.by);
         inside = start(config.clone())?;

@@ -23,13 +23,13 @@ use crate::upstream::client::UpstreamClient;
 
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
-    /// Where the model is: http://localhost:11434/v1 [variable: UPSTREAM_URL]; without it, the usual
-    /// address of --profile. Without --profile and --config, the address or the list of models there
-    /// tells the profile
+    /// URL of the model's server, http://localhost:11434/v1 [variable: UPSTREAM_URL]; without it,
+    /// the usual address of --profile. Without --profile and --config, the address or the list of
+    /// models there tells the profile
     #[arg(long, value_name = "URL")]
     pub(crate) upstream: Option<String>,
-    /// Environment variable with the upstream's key; without it, UPSTREAM_KEY or that of its profile
-    /// (such as GROQ_API_KEY) where it is set, else the client's own key is sent on
+    /// Environment variable with the upstream's key; without it, UPSTREAM_KEY or that of its
+    /// profile (such as GROQ_API_KEY) where it is set, else the client's own key is sent on
     #[arg(long, value_name = "NAME")]
     pub(crate) key_env: Option<String>,
     #[command(flatten)]

@@ -33,13 +33,13 @@ use crate::server::connections::{Connections, Stage};
 use crate::server::door::{Door, View};
 use crate::server::offload::Offload;
 use crate::server::origin::Callers;
-use crate::server::ready::Ready;
+use crate::server::ready::{Ready, is_loopback};
 use crate::server::records::Records;
 use crate::server::reload::{self, ConfigSource};
 use crate::server::reply::without_body;
 use crate::server::response_body::Body;
 use crate::server::service::Seeds;
-use crate::server::setup::Shared;
+use crate::server::setup::Process;
 use crate::server::signals::Stop;
 use crate::server::watched_body::WatchedBody;
 use crate::server::workers::{self, Workers};
@@ -132,7 +132,7 @@ fn serve(
     let count = thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
     let connections = Connections::of_system(count.get());
     let no_thread = |error| CommandFailed::Run(format!("cannot start a thread: {error}"));
-    let shared = Shared {
+    let process = Process {
         address,
         allow_host: &door.allow_host,
         budget: Budget::new(config.settings.buffered_bytes_max),
@@ -144,8 +144,8 @@ fn serve(
         // Names of models and amounts of use are not for everyone who can reach this machine.
         shows_metrics: apart.is_none() && is_loopback(address),
     };
-    let setup = shared.setup(&config).map_err(CommandFailed::Run)?;
-    let workers = Workers::start(count, |load| shared.gateway(&setup, load)).map_err(no_thread)?;
+    let setup = process.setup(&config).map_err(CommandFailed::Run)?;
+    let workers = Workers::start(count, |load| process.gateway(&setup, load)).map_err(no_thread)?;
     records.metrics.loaded();
     let ended = runtime.block_on(async {
         let stop = stop().map_err(|error| CommandFailed::Run(format!("signals: {error}")))?;
@@ -158,13 +158,13 @@ fn serve(
         if let Some((listener, address)) = apart {
             tracing::info!("metrics on http://{address}{}", metrics::PATH);
             let callers = Arc::new(Callers::of_metrics(address, &door.allow_host));
-            let shown = (Arc::clone(&records), Arc::clone(&shared.budget));
+            let shown = (Arc::clone(&records), Arc::clone(&process.budget));
             tokio::spawn(serve_metrics(listener, shown, callers));
         }
         let replace = |changed: Config| {
             check_address(&changed, address, door).map_err(CommandFailed::reason)?;
-            let setup = shared.setup(&Arc::new(changed))?;
-            workers.replace(|load| shared.gateway(&setup, load));
+            let setup = process.setup(&Arc::new(changed))?;
+            workers.replace(|load| process.gateway(&setup, load));
             Ok(())
         };
         tokio::select! {
@@ -247,11 +247,6 @@ fn exposed(config: &Config, address: SocketAddr, allow_anyone: bool) -> Option<&
         return None;
     }
     config.upstreams.values().find(|upstream| upstream.has_secrets())
-}
-
-/// Returns true if only this machine can reach an address.
-pub(crate) fn is_loopback(address: SocketAddr) -> bool {
-    address.ip().to_canonical().is_loopback()
 }
 
 /// Returns true if anybody may read the web page: on a loopback address everyone, elsewhere only

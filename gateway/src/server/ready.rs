@@ -34,6 +34,11 @@ pub(crate) fn reachable(address: SocketAddr) -> SocketAddr {
     }
 }
 
+/// Returns true if only this machine can reach an address.
+pub(crate) fn is_loopback(address: SocketAddr) -> bool {
+    address.ip().to_canonical().is_loopback()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use creole::Config;
 
-use crate::configure::FileRead;
+use crate::file_state::FileState;
 use crate::metrics::Metrics;
 
 /// Interval between two comparisons of the files.
@@ -19,7 +19,7 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// Source of a configuration that can be read again.
 pub(crate) struct ConfigSource<'s> {
     /// Files that the configuration was read from.
-    pub(crate) files: Vec<FileRead>,
+    pub(crate) files: Vec<FileState>,
     /// Function that reads the configuration, and returns the files that were needed.
     pub(crate) read: Box<dyn Fn() -> Read + 's>,
 }
@@ -27,7 +27,7 @@ pub(crate) struct ConfigSource<'s> {
 /// Configuration that was read, or the reason for which it cannot be used.
 pub(crate) struct Read {
     pub(crate) config: Result<Config, String>,
-    pub(crate) files: Vec<FileRead>,
+    pub(crate) files: Vec<FileState>,
 }
 
 /// Reads the configuration again whenever that is due, and hands it to `replace`. If it cannot be
@@ -62,11 +62,11 @@ pub(crate) async fn run(
 
 /// Waits until a file has changed, and then has stayed the same for one interval, so that no
 /// half-written file is read.
-async fn changed(files: &[FileRead]) {
+async fn changed(files: &[FileState]) {
     let (mut known, mut is_changed) = (files.to_vec(), false);
     loop {
         tokio::time::sleep(INTERVAL).await;
-        let found: Vec<FileRead> = known.iter().map(FileRead::now).collect();
+        let found: Vec<FileState> = known.iter().map(FileState::now).collect();
         match found == known {
             true if is_changed => return,
             true => {}

@@ -1,5 +1,5 @@
-//! State of the workers: the part that lasts as long as the process, and the part that is made from
-//! a configuration and is replaced with it.
+//! State of the workers: a part that lasts as long as the process, and a part that is made from a
+//! configuration and is replaced with it.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -8,11 +8,11 @@ use creole::{Config, Refusals};
 
 use crate::documents::Documents;
 use crate::server::budget::Budget;
-use crate::server::listen::is_loopback;
 use crate::server::load::Load;
 use crate::server::offload::{Offload, Translations};
 use crate::server::open_calls::Means;
 use crate::server::origin::Callers;
+use crate::server::ready::is_loopback;
 use crate::server::records::Records;
 use crate::server::service::{Gateway, Seeds};
 use crate::upstream::call::Caller;
@@ -20,8 +20,8 @@ use crate::upstream::client;
 use crate::upstream::connection::Connector;
 use crate::upstream::fetch_limits::FetchLimits;
 
-/// State of all workers that no configuration replaces.
-pub(crate) struct Shared<'d> {
+/// State of all workers that lasts as long as the process.
+pub(crate) struct Process<'d> {
     /// Address at which clients connect.
     pub(crate) address: SocketAddr,
     /// Host names that requests may have.
@@ -46,7 +46,7 @@ pub(crate) struct Setup {
     callers: Arc<Callers>,
 }
 
-impl Shared<'_> {
+impl Process<'_> {
     /// Returns the state that is made from a configuration.
     ///
     /// # Errors
