@@ -2,6 +2,8 @@
 
 use std::net::SocketAddr;
 
+use crate::probe::window;
+
 /// Values from which the example commands are made.
 #[derive(Clone, Debug)]
 pub(crate) struct Hints {
@@ -10,6 +12,8 @@ pub(crate) struct Hints {
     pub(crate) model: String,
     /// Name of the model for small tasks, such as titles.
     pub(crate) small: String,
+    /// Size of the model's context window in tokens, if known.
+    pub(crate) window: Option<u64>,
     /// Text of the user message in the example request.
     pub(crate) prompt: &'static str,
 }
@@ -28,9 +32,16 @@ impl Hints {
 
     pub(crate) fn claude_code(&self, address: SocketAddr) -> String {
         let Self { key, model, small, .. } = self;
+        let mut sizes = String::new();
+        if let Some(window) = self.window {
+            sizes = format!("\\\n    CLAUDE_CODE_MAX_CONTEXT_TOKENS={window} ");
+            if let Some(tokens) = window::answer_tokens(window) {
+                sizes.push_str(&format!("CLAUDE_CODE_MAX_OUTPUT_TOKENS={tokens} "));
+            }
+        }
         format!(
             "  ANTHROPIC_BASE_URL=http://{address} ANTHROPIC_AUTH_TOKEN={key} ANTHROPIC_MODEL={model} \\\n    \
-             ANTHROPIC_DEFAULT_HAIKU_MODEL={small} ANTHROPIC_DEFAULT_SONNET_MODEL={model} claude"
+             ANTHROPIC_DEFAULT_HAIKU_MODEL={small} ANTHROPIC_DEFAULT_SONNET_MODEL={model} {sizes}claude"
         )
     }
 }

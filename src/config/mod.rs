@@ -26,6 +26,8 @@ mod variables;
 mod vision;
 mod web_fetch;
 
+use std::collections::BTreeSet;
+
 use crate::profile::Profile;
 use crate::setting::{Bounds, keys, word_enum};
 use crate::text::names::Names;
@@ -424,6 +426,26 @@ impl Config {
     #[must_use]
     pub fn first_upstream(&self) -> Option<&Upstream> {
         self.upstreams.values().min_by(|one, other| one.name.cmp(&other.name))
+    }
+
+    /// Returns the size of a model's context window, in tokens, if the model map states it. `model`
+    /// is a name that clients send.
+    #[must_use]
+    pub fn window(&self, model: &str) -> Option<u64> {
+        let window = self.models.target(model)?.max_input_tokens;
+        (window > 0).then_some(window)
+    }
+
+    /// Returns the models that the model map names for an upstream, by the upstream's own names.
+    pub fn models_of(&self, upstream: &str) -> impl Iterator<Item = &str> {
+        let first = self.first_upstream().map(|first| first.name.as_str());
+        let leads_there = move |target: &&Target| match target.upstream.as_str() {
+            "" => first == Some(upstream),
+            name => name == upstream,
+        };
+        let names: BTreeSet<&str> =
+            self.models.targets().filter(leads_there).map(|target| &*target.model).collect();
+        names.into_iter().filter(|name| !name.is_empty())
     }
 
     /// Returns the upstream for a request for `model`, and the model's name at the upstream; `None`

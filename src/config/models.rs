@@ -36,6 +36,11 @@ impl ModelMap {
     }
 
     /// Returns the targets of all entries of the map.
+    pub(super) fn targets(&self) -> impl Iterator<Item = &Target> {
+        self.exact.values().chain(self.wildcards().map(|(_, target)| target))
+    }
+
+    /// Returns the targets of all entries of the map, to change them.
     pub(super) fn targets_mut(&mut self) -> impl Iterator<Item = &mut Target> {
         self.exact.values_mut().chain(self.prefixes.values_mut()).chain(&mut self.any)
     }

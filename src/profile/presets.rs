@@ -170,16 +170,19 @@ pub struct KnownServer {
     /// Name of the environment variable that usually holds the server's key; empty if the server
     /// requires none.
     pub key: &'static str,
+    /// Setting of the server that raises the context window, before its number of tokens; empty if
+    /// users cannot set the window.
+    pub window_setting: &'static str,
 }
 
 /// Known servers: first those of this machine, then vendors. `creole launch` searches each group in
 /// this order.
 pub const SERVERS: &[KnownServer] = &[
-    local("ollama", "http://127.0.0.1:11434"),
-    local("llama.cpp", "http://127.0.0.1:8080"),
-    local("lmstudio", "http://127.0.0.1:1234"),
-    local("vllm", "http://127.0.0.1:8000"),
-    local("sglang", "http://127.0.0.1:30000"),
+    local("ollama", "http://127.0.0.1:11434", "OLLAMA_CONTEXT_LENGTH="),
+    local("llama.cpp", "http://127.0.0.1:8080", "--ctx-size "),
+    local("lmstudio", "http://127.0.0.1:1234", "lms load MODEL --context-length "),
+    local("vllm", "http://127.0.0.1:8000", "--max-model-len "),
+    local("sglang", "http://127.0.0.1:30000", "--context-length "),
     hosted("openai", "https://api.openai.com", "/v1", "OPENAI_API_KEY"),
     hosted("openrouter", "https://openrouter.ai", "/api/v1", "OPENROUTER_API_KEY"),
     hosted("groq", "https://api.groq.com", "/openai/v1", "GROQ_API_KEY"),
@@ -190,8 +193,12 @@ pub const SERVERS: &[KnownServer] = &[
     hosted("azure", "", "/openai/v1", "AZURE_OPENAI_API_KEY"),
 ];
 
-const fn local(preset: &'static str, url: &'static str) -> KnownServer {
-    KnownServer { preset, url, base_path: "/v1", key: "" }
+const fn local(
+    preset: &'static str,
+    url: &'static str,
+    window_setting: &'static str,
+) -> KnownServer {
+    KnownServer { preset, url, base_path: "/v1", key: "", window_setting }
 }
 
 const fn hosted(
@@ -200,7 +207,7 @@ const fn hosted(
     base_path: &'static str,
     key: &'static str,
 ) -> KnownServer {
-    KnownServer { preset, url, base_path, key }
+    KnownServer { preset, url, base_path, key, window_setting: "" }
 }
 
 impl KnownServer {

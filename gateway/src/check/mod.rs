@@ -25,9 +25,10 @@ use crate::configure::{self, Described, FilesRead};
 use crate::probe::guess::{self, Guess};
 use crate::probe::look::{self, Looked};
 use crate::probe::model_names::{closest, is_same};
-use crate::probe::models::List;
+use crate::probe::models::{self, List};
 use crate::probe::problem::Problem;
 use crate::probe::this_machine;
+use crate::probe::window::{self, Fit};
 use crate::terminal::say;
 use crate::upstream::client::UpstreamClient;
 pub(crate) use flags::Check;
@@ -72,6 +73,20 @@ struct Checked {
 }
 
 impl Checked {
+    /// Returns the results for an upstream that no step has checked yet.
+    fn new(upstream: &Upstream, guess: Option<Guess>) -> Self {
+        Self {
+            name: upstream.name.clone(),
+            url: [&*upstream.url, &upstream.base_path].concat(),
+            profile: profile_name(upstream),
+            told_by: guess.map(|guess| guess.by),
+            model: String::new(),
+            others: 0,
+            rows: Vec::new(),
+            commands: Vec::new(),
+        }
+    }
+
     /// Returns true if an agent can work with this upstream.
     fn is_good(&self) -> bool {
         let fails = self.rows.iter().any(|row| row.level == Level::Fails);
@@ -191,17 +206,8 @@ async fn check_one(
     let began = Instant::now();
     let looked = look::look(&inside.client, &upstream, look::LOOK_TIME.min(patience)).await;
     let took = began.elapsed().as_millis();
-    let mut checked = Checked {
-        name: name.to_owned(),
-        url: [&*upstream.url, &upstream.base_path].concat(),
-        profile: profile_name(&upstream),
-        told_by: guess.map(|guess| guess.by),
-        model: String::new(),
-        others: 0,
-        rows: Vec::new(),
-        commands: Vec::new(),
-    };
-    let listed = match looked {
+    let mut checked = Checked::new(&upstream, guess);
+    let mut listed = match looked {
         Looked::Wrong(problem) => {
             checked.rows.push(failing(problem));
             return Ok(checked);
@@ -234,10 +240,16 @@ async fn check_one(
     let own = config.route(&checked.model).map_or(&*checked.model, |(_, own)| own);
     let models = models_row(&listed, Some(own).filter(|_| answers));
     let is_listed = models.code != NOT_LISTED;
+    let preset = config.upstreams.get(name).map_or(upstream.preset, |upstream| upstream.preset);
+    // The steps before made the server load the model: Ollama states only then the window.
+    models::complete(&inside.client, preset, &upstream.url, &mut listed.models).await;
+    let stated = models::named(&listed.models, own).and_then(|model| model.window);
+    let window = config.window(&checked.model).or(stated);
     checked.rows.push(models);
+    checked.rows.extend(answers.then(|| window_row(window, preset)));
     checked.rows.extend(steps);
     let preset = checked.told_by.map(|_| checked.profile);
-    checked.commands = output::commands(options, preset, &checked.model, is_listed);
+    checked.commands = output::commands(options, preset, &checked.model, is_listed, window);
     Ok(checked)
 }
 
@@ -282,6 +294,23 @@ fn models_row(listed: &List, answering: Option<&str>) -> CheckRow {
     let shown: Vec<&str> = names.iter().take(SHOWN).map(String::as_str).collect();
     let more = if count > SHOWN { ", …" } else { "" };
     CheckRow::new(STEP, Level::Works, format!("{count}: {}{more}", shown.join(", ")))
+}
+
+/// Returns the table row about the model's context window, in tokens.
+fn window_row(window: Option<u64>, preset: &str) -> CheckRow {
+    let level = match window.map(window::verdict) {
+        Some(Fit::Works) => Level::Works,
+        Some(Fit::Limited) | None => Level::Limited,
+        Some(Fit::Fails) => Level::Fails,
+    };
+    let text = match window {
+        Some(tokens) => window::advice(tokens, Some(preset))
+            .unwrap_or_else(|| format!("{tokens} tokens, enough for Claude Code")),
+        None => "the server does not state it, and Claude Code takes it for 1,000,000 tokens: set \
+                 CLAUDE_CODE_MAX_CONTEXT_TOKENS"
+            .to_owned(),
+    };
+    CheckRow::new("window", level, text)
 }
 
 /// Returns the model names that clients can use for this upstream: names in the gateway's list, and

@@ -147,6 +147,7 @@ pub(super) fn commands(
     preset: Option<&str>,
     model: &str,
     is_listed: bool,
+    window: Option<u64>,
 ) -> Vec<String> {
     let mut flags = String::new();
     let config = options.chosen.config.as_ref().map(|file| file.display().to_string());
@@ -173,7 +174,7 @@ pub(super) fn commands(
     }
     let model = shell(model);
     let key = PLACEHOLDER.to_owned();
-    let hints = Hints { key, small: model.clone(), model, prompt: "" };
+    let hints = Hints { key, small: model.clone(), model, window, prompt: "" };
     let mut commands = vec![format!("  creole serve{flags}"), hints.claude_code(USUAL_ADDRESS)];
     if config.is_none() && is_listed {
         // `creole launch` takes no configuration.

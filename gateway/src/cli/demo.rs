@@ -81,6 +81,7 @@ fn announce(ready: Ready, model: &str) {
         key: "demo".to_owned(),
         model: MODEL.to_owned(),
         small: MODEL.to_owned(),
+        window: None,
         prompt: PROMPT,
     };
     let first = listening(address);

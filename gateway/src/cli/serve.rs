@@ -12,7 +12,7 @@ use crate::CommandFailed;
 use crate::configure::{self, Chosen, Described, Document, FilesRead, NamedServices};
 use crate::hints::Hints;
 use crate::probe::guess::{self, Guess};
-use crate::probe::look;
+use crate::probe::{look, window};
 use crate::server::door::Door;
 use crate::server::listen;
 use crate::server::ready::{Ready, listening, reachable};
@@ -66,7 +66,10 @@ pub(crate) fn run(options: &Serve) -> Result<(), CommandFailed> {
         Read { config: config.map_err(CommandFailed::reason), files: files.all() }
     };
     let source = (!files.is_empty()).then(|| ConfigSource { files, read: Box::new(read) });
-    let hints = hints(options, &config);
+    let mut hints = hints(options, &config);
+    if io::stdout().is_terminal() && !options.door.no_check {
+        hints.window = window_of(&config, &hints.model);
+    }
     let notes = config.notes();
     listen::run_with(&options.door, config, source, Stop::listen, |ready| {
         for note in notes {
@@ -87,6 +90,20 @@ fn look_at(upstream: &Upstream) -> Option<&'static str> {
     // A DNS look-up may still run, and must not delay the start.
     runtime.shutdown_background();
     preset
+}
+
+/// Returns the context window of the model that clients get by a name, for the printed commands.
+fn window_of(config: &Config, name: &str) -> Option<u64> {
+    if let Some(window) = config.window(name) {
+        return Some(window);
+    }
+    let runtime = runtime::Builder::new_current_thread().enable_all().build().ok()?;
+    let client = UpstreamClient::connect().ok()?;
+    let (upstream, model) = config.route(name)?;
+    let window = runtime.block_on(window::of_model(&client, upstream, model));
+    // A DNS look-up may still run, and must not delay the start.
+    runtime.shutdown_background();
+    window
 }
 
 /// Configuration with which `serve` runs.
@@ -164,7 +181,7 @@ fn hints(options: &Serve, config: &Config) -> Hints {
     };
     let model = options.model.clone().unwrap_or_else(|| "MODEL".to_owned());
     let small = options.small_model.clone().unwrap_or_else(|| model.clone());
-    Hints { key: client_key, model, small, prompt: "Hi" }
+    Hints { key: client_key, model, small, window: None, prompt: "Hi" }
 }
 
 /// Prints the server's address on standard output, in a form that scripts can wait for. On a

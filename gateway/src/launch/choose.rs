@@ -1,6 +1,6 @@
 //! Choice of the model for a client, if the user names none.
 
-use crate::probe::models::Model;
+use crate::probe::models::{self, Model};
 
 /// Maximum number of model names that an error message lists.
 const SHOWN_MAX: usize = 20;
@@ -14,12 +14,10 @@ const DEMO: [&str; 2] = ["demo", "demo-small"];
 /// # Errors
 /// No model is the clear choice; the text lists the names to choose from.
 pub(crate) fn only(models: &[Model]) -> Result<Model, String> {
-    let can_answer: Vec<&Model> = models.iter().filter(|model| !is_embedding(model)).collect();
-    let loaded: Vec<&Model> = can_answer.iter().copied().filter(|model| model.is_loaded).collect();
-    match (loaded.as_slice(), can_answer.as_slice()) {
-        ([only], _) | ([], [only]) => Ok((*only).clone()),
-        (_, []) => Err("it lists no model".to_owned()),
-        ([], [first, ..]) if is_demo(models) => Ok((*first).clone()),
+    match (models::only(models), models) {
+        (Some(only), _) => Ok(only.clone()),
+        _ if models.iter().all(models::is_embedding) => Err("it lists no model".to_owned()),
+        (None, [first, ..]) if is_demo(models) => Ok(first.clone()),
         _ => Err(format!("choose a model with --model: {}", names(models))),
     }
 }
@@ -27,12 +25,6 @@ pub(crate) fn only(models: &[Model]) -> Result<Model, String> {
 /// Returns true if the listed names are exactly the demo model's names.
 pub(crate) fn is_demo(models: &[Model]) -> bool {
     models.iter().map(|model| model.name.as_str()).eq(DEMO)
-}
-
-/// Returns true for embedding models: servers list them with other models, but no client can use
-/// them for messages.
-fn is_embedding(model: &Model) -> bool {
-    model.name.to_ascii_lowercase().contains("embed")
 }
 
 fn names(models: &[Model]) -> String {

@@ -3,17 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::probe::models::Model;
-
-/// Context window, in tokens, below which Claude Code is told to write shorter answers, so that
-/// space is left for the conversation.
-const SMALL_WINDOW: u64 = 64_000;
-
-/// Context window, in tokens, below which Claude Code would compact its first request already.
-const WINDOW_MIN: u64 = 40_000;
-
-/// Context window, in tokens, that the user is advised to set: enough for work, and supported by
-/// servers.
-const WINDOW_ADVISED: &str = "65536";
+use crate::probe::window;
 
 /// Client that can be launched, such as Claude Code.
 #[derive(Debug)]
@@ -127,9 +117,7 @@ fn claude(session: &Session<'_>) -> Variables {
     match session.window {
         Some(window) => {
             usual.push(("CLAUDE_CODE_MAX_CONTEXT_TOKENS", window.to_string()));
-            if window < WINDOW_MIN {
-                notes.push(too_small(window, session.preset));
-            }
+            notes.extend(window::advice(window, session.preset));
         }
         None => notes.push(
             "the context window is not known, and Claude Code takes it for 1,000,000 tokens: name it with \
@@ -140,8 +128,7 @@ fn claude(session: &Session<'_>) -> Variables {
     let output = session.model.and_then(|model| model.output);
     // Claude Code requests 32,000 tokens by default.
     let limit = output.filter(|most| *most < 32_000);
-    let room = session.window.filter(|window| *window < SMALL_WINDOW);
-    let room = room.map(|window| (window / 8).clamp(1024, 8192));
+    let room = session.window.and_then(window::answer_tokens);
     if let Some(most) = room.or(limit) {
         let most = output.map_or(most, |output| most.min(output));
         usual.push(("CLAUDE_CODE_MAX_OUTPUT_TOKENS", most.to_string()));
@@ -155,23 +142,6 @@ fn claude(session: &Session<'_>) -> Variables {
         "_CLAUDE_CODE_ASSUME_FIRST_PARTY_BASE_URL",
     ];
     Variables { set, usual, unset, notes }
-}
-
-fn too_small(window: u64, preset: Option<&str>) -> String {
-    let at = WINDOW_ADVISED;
-    let raise = match preset {
-        Some("ollama") => format!("set OLLAMA_CONTEXT_LENGTH={at} where Ollama starts"),
-        Some("llama.cpp") => format!("start llama-server with --ctx-size {at}"),
-        Some("vllm") => format!("start vLLM with --max-model-len {at}"),
-        Some("sglang") => format!("start SGLang with --context-length {at}"),
-        _ => format!(
-            "raise it at the model server (OLLAMA_CONTEXT_LENGTH={at}, --ctx-size {at}, --max-model-len {at})"
-        ),
-    };
-    format!(
-        "a window of {window} tokens is too small for Claude Code: its first request has about 12,000, and it \
-         compacts 33,000 before the end. It needs at least 65,536: {raise}"
-    )
 }
 
 /// Returns the variables of opencode: a configuration that is merged with the user's own.

@@ -8,15 +8,20 @@ use creole::Config;
 use creole::config::Key;
 
 use super::look::{self, Looked};
+use super::models::{self, Model};
+use super::window;
 use crate::upstream::client::UpstreamClient;
 
 /// Maximum time of each request to an upstream.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// Maximum number of models of an upstream whose context windows are logged.
+const MODELS_MAX: usize = 8;
+
 /// Checks each upstream, and writes a log line about each problem.
 pub(crate) fn look_at_all(client: &UpstreamClient, config: &Arc<Config>) {
     for upstream in config.upstreams.values().cloned() {
-        let client = client.clone();
+        let (client, config) = (client.clone(), Arc::clone(config));
         tokio::spawn(async move {
             let name = &upstream.name;
             match look::look(&client, &upstream, PATIENCE).await {
@@ -32,10 +37,32 @@ pub(crate) fn look_at_all(client: &UpstreamClient, config: &Arc<Config>) {
                 Looked::NoList => {
                     tracing::debug!("upstream {name} answers, without a list of models")
                 }
-                Looked::Models(list) => {
+                Looked::Models(mut list) => {
                     tracing::debug!("upstream {name} lists {} models", list.models.len());
+                    let (preset, url) = (upstream.preset, &upstream.url);
+                    models::complete(&client, preset, url, &mut list.models).await;
+                    for (model, window) in windows(&config, name, &list.models) {
+                        match window::advice(window, Some(preset)) {
+                            Some(text) => tracing::warn!("upstream {name}: {model}: {text}"),
+                            None => tracing::info!(
+                                "upstream {name}: {model} has a window of {window} tokens"
+                            ),
+                        }
+                    }
                 }
             }
         });
     }
+}
+
+/// Returns the names and the context windows of the models that clients of this upstream get: those
+/// that the configuration names, else the only one that can be meant.
+fn windows(config: &Config, upstream: &str, listed: &[Model]) -> Vec<(String, u64)> {
+    let mut named: Vec<&str> = config.models_of(upstream).collect();
+    if named.is_empty() {
+        named.extend(models::only(listed).map(|model| model.name.as_str()));
+    }
+    let window = |name: &str| models::named(listed, name)?.window;
+    let known = named.into_iter().filter_map(|name| Some((name.to_owned(), window(name)?)));
+    known.take(MODELS_MAX).collect()
 }

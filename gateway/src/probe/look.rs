@@ -94,7 +94,11 @@ pub(crate) async fn preset_by_list(
 }
 
 /// Returns the list of models at the configured path; no other path is tried.
-async fn list(client: &UpstreamClient, upstream: &Upstream, patience: Duration) -> Option<List> {
+pub(crate) async fn list(
+    client: &UpstreamClient,
+    upstream: &Upstream,
+    patience: Duration,
+) -> Option<List> {
     let place = CheckedUpstream { client, upstream, patience };
     match place.list(&upstream.url, &upstream.base_path).await {
         ListResult::Models(listed) => Some(listed),

@@ -14,6 +14,7 @@
 //! | `model_names` | names of models in a server's list |
 //! | `owner` | user who runs a server of this machine |
 //! | `private_network` | test for hosts of private networks |
+//! | `window` | judgement of a context window for Claude Code |
 
 pub(crate) mod ask;
 pub(crate) mod at_start;
@@ -26,3 +27,4 @@ pub(crate) mod places;
 pub(crate) mod private_network;
 pub(crate) mod problem;
 pub(crate) mod this_machine;
+pub(crate) mod window;

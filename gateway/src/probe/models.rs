@@ -44,6 +44,23 @@ pub(crate) fn names(models: &[Model]) -> Vec<String> {
     models.iter().map(|model| model.name.clone()).collect()
 }
 
+/// Returns true for embedding models: servers list them with other models, but no client can use
+/// them for messages.
+pub(crate) fn is_embedding(model: &Model) -> bool {
+    model.name.to_ascii_lowercase().contains("embed")
+}
+
+/// Returns the only model that is loaded, else the only model. Embedding models do not count.
+pub(crate) fn only(models: &[Model]) -> Option<&Model> {
+    let can_answer = || models.iter().filter(|model| !is_embedding(model));
+    let loaded = || can_answer().filter(|model| model.is_loaded);
+    match (loaded().count(), can_answer().count()) {
+        (1, _) => loaded().next(),
+        (0, 1) => can_answer().next(),
+        _ => None,
+    }
+}
+
 /// Finds a model by its name. An exact match is preferred to a name without `:latest`.
 pub(crate) fn named(models: &[Model], wanted: &str) -> Option<Model> {
     let whole = models.iter().find(|model| model.name == wanted);

@@ -17,13 +17,13 @@ const KEY: &str = "sk-canary-of-the-upstream";
 
 /// What a check printed, and its exit code.
 #[derive(Debug)]
-struct Checked {
-    code: i32,
-    text: String,
+pub(super) struct Checked {
+    pub(super) code: i32,
+    pub(super) text: String,
     errors: String,
 }
 
-async fn check(args: &[&str]) -> Checked {
+pub(super) async fn check(args: &[&str]) -> Checked {
     let mut command = Command::new(env!("CARGO_BIN_EXE_creole"));
     command.arg("check").args(args).env("CANARY", KEY).stdin(Stdio::null());
     let ran = tokio::task::spawn_blocking(move || command.output().unwrap());
@@ -37,7 +37,7 @@ async fn check(args: &[&str]) -> Checked {
 impl Checked {
     /// Checks the row of a step.
     #[track_caller]
-    fn assert_row(&self, step: &str, result: &str, says: &str) {
+    pub(super) fn assert_row(&self, step: &str, result: &str, says: &str) {
         let row = self.text.lines().find(|line| line.split_whitespace().next() == Some(step));
         let row = row.unwrap_or_else(|| panic!("no row {step}: {}{}", self.text, self.errors));
         assert_eq!(row.split_whitespace().nth(1), Some(result), "{row}");
@@ -54,16 +54,16 @@ impl Checked {
     }
 }
 
-type Reply = (u16, &'static str, String);
+pub(super) type Reply = (u16, &'static str, String);
 
-fn json(status: u16, body: &Value) -> Reply {
+pub(super) fn json(status: u16, body: &Value) -> Reply {
     (status, "application/json", body.to_string())
 }
 
 /// A server whose answers are whole.
-async fn server(script: impl Fn(&Received) -> Reply + Send + Sync + 'static) -> Upstream {
+pub(super) async fn server(says: impl Fn(&Received) -> Reply + Send + Sync + 'static) -> Upstream {
     Upstream::start(move |asked, mut out| {
-        let (status, kind, body) = script(&asked);
+        let (status, kind, body) = says(&asked);
         tokio::spawn(async move { out.send_data(Bytes::from(body)).await });
         (status, kind)
     })
@@ -99,7 +99,7 @@ fn message(asked: &Received, message: &Value, finish: &str) -> Reply {
 }
 
 /// What a good model answers.
-fn good(asked: &Received) -> Reply {
+pub(super) fn good(asked: &Received) -> Reply {
     let says = |text: &str| message(asked, &json!({"content": text}), "stop");
     let body = &asked.body;
     if body.contains("image_url") {
@@ -118,7 +118,7 @@ fn good(asked: &Received) -> Reply {
 }
 
 fn list(owner: &str) -> Reply {
-    let model = |id: &str| json!({"id": id, "object": "model", "created": 1, "owned_by": owner});
+    let model = |id: &str| json!({"id": id, "owned_by": owner, "max_model_len": 131_072});
     let data = ["nomic-embed-text", "qwen3-coder:30b", "llama3.2"].map(model);
     json(200, &json!({"object": "list", "data": data}))
 }
@@ -177,7 +177,7 @@ async fn a_server_that_has_everything_works_and_its_list_tells_the_profile() {
     let told: Value = serde_json::from_str(&checked.text).unwrap();
     assert_eq!((&told["ok"], &told["upstreams"][0]["model"]), (&json!(true), &json!("llama3.2")));
     let steps = told["upstreams"][0]["steps"].as_array().unwrap();
-    assert_eq!(steps.len(), 8);
+    assert_eq!(steps.len(), 9);
     for step in steps {
         assert_eq!(step["result"], "works", "{step}");
     }

@@ -10,6 +10,7 @@
 
 mod check;
 mod check_services;
+mod check_window;
 mod commands;
 mod compressed;
 #[cfg(unix)] // it is stopped by a signal

@@ -50,33 +50,10 @@ fn claude_code_gets_the_window_and_answers_that_fit_into_it() {
     assert_eq!(told(Some(200_000), None), (Some(200_000), None, 0));
     assert_eq!(told(Some(200_000), Some(8192)), (Some(200_000), Some(8192), 0));
     assert_eq!(told(Some(200_000), Some(64_000)), (Some(200_000), None, 0));
-    assert_eq!(told(Some(40_960), None), (Some(40_960), Some(5120), 0));
-    // The user must know that the context window is too small, or unknown.
+    // The user must know that the context window is small, or unknown.
+    assert_eq!(told(Some(40_960), None), (Some(40_960), Some(5120), 1));
     assert_eq!(told(Some(4096), None), (Some(4096), Some(1024), 1));
     assert_eq!(told(None, None), (None, None, 1));
-}
-
-#[test]
-fn a_window_that_is_too_small_is_told_with_the_number_to_set() {
-    let model = model("m", Some(32_768), None);
-    for (preset, set) in [
-        (Some("ollama"), "at least 65,536: set OLLAMA_CONTEXT_LENGTH=65536 where Ollama starts"),
-        (Some("llama.cpp"), "--ctx-size 65536"),
-        (Some("vllm"), "--max-model-len 65536"),
-        (Some("sglang"), "--context-length 65536"),
-        (None, "(OLLAMA_CONTEXT_LENGTH=65536, --ctx-size 65536, --max-model-len 65536)"),
-    ] {
-        let session = Session {
-            gateway: "http://127.0.0.1:1",
-            key: "K",
-            model: Some(&model),
-            small: None,
-            window: model.window,
-            preset,
-        };
-        let [note] = claude(&session).notes.try_into().unwrap();
-        assert!(note.contains("32768 tokens is too small") && note.ends_with(set), "{note}");
-    }
 }
 
 #[test]
