@@ -10,6 +10,7 @@ use creole::observe::log::LoggedRequest;
 use creole::observe::report::{Cause, Report, ToolCounts};
 
 use super::row::{FinishedRow, RunningRow};
+use crate::probe::model_names::is_same;
 
 /// Maximum number of finished exchanges that the state of the web page keeps.
 pub(crate) const ROWS_MAX: usize = 100;
@@ -39,6 +40,8 @@ pub(crate) struct BoardState {
     pub(crate) running: BTreeMap<u64, RunningRow>,
     pub(crate) totals: Totals,
     pub(crate) health: BTreeMap<String, Health>,
+    /// Models that each upstream lists with the sizes of their context windows, by upstream.
+    windows: BTreeMap<String, Vec<(String, u64)>>,
 }
 
 /// Totals of all exchanges and their tokens since the start of the process.
@@ -139,10 +142,22 @@ impl Board {
         true
     }
 
-    /// Notes the result of a check of an upstream.
-    pub(crate) fn note(&self, upstream: &str, answer: CheckResult, now: Millis) {
+    /// Notes the result of a check of an upstream, and the context windows of the models in its
+    /// list.
+    pub(crate) fn note(
+        &self,
+        upstream: &str,
+        answer: CheckResult,
+        windows: Vec<(String, u64)>,
+        now: Millis,
+    ) {
         let health = Health { at: now, answer };
-        self.locked().health.insert(upstream.to_owned(), health);
+        let mut state = self.locked();
+        state.health.insert(upstream.to_owned(), health);
+        if !windows.is_empty() {
+            state.windows.insert(upstream.to_owned(), windows);
+        }
+        drop(state);
         self.changed();
     }
 
@@ -166,6 +181,12 @@ impl Board {
 }
 
 impl BoardState {
+    /// Returns the size of a model's context window in tokens, if its upstream states it.
+    pub(crate) fn window(&self, upstream: &str, model: &str) -> Option<u64> {
+        let windows = self.windows.get(upstream)?;
+        windows.iter().find(|(name, _)| is_same(name, model)).map(|(_, window)| *window)
+    }
+
     /// Notes the upstream's status after an exchange, which shows as much as a check of the
     /// upstream.
     fn note_health(&mut self, row: &FinishedRow, report: &Report) {

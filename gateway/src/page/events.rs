@@ -46,8 +46,8 @@ impl Source {
             let (source, name) = (self.clone(), upstream.name.clone());
             tokio::spawn(async move {
                 let Some(upstream) = source.config.upstreams.get(&name) else { return };
-                let answer = probe::ask(&source.client, upstream).await;
-                source.board.note(&name, answer, Clock::start().now());
+                let (answer, windows) = probe::ask(&source.client, upstream).await;
+                source.board.note(&name, answer, windows, Clock::start().now());
             });
         }
     }

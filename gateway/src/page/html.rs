@@ -86,7 +86,7 @@ fn sections(config: &Config, state: &BoardState) -> [(&'static str, &'static str
         ("running", "Running now", running(state)),
         ("plots", "", plots(state.rows.iter())),
         ("upstreams", "Upstreams", upstreams(config, state)),
-        ("models", "Models", models(state)),
+        ("models", "Models", models(config, state)),
         ("tools", "Server tools", server_tools(state)),
         ("exchanges", "Last exchanges", exchanges(state)),
         ("meanings", "Warnings and guards", explained(state)),
@@ -366,7 +366,7 @@ fn health(health: Option<&Health>) -> (&'static str, String) {
     }
 }
 
-fn models(state: &BoardState) -> String {
+fn models(config: &Config, state: &BoardState) -> String {
     let mut models: BTreeMap<(&str, &str, &str), Vec<&FinishedRow>> = BTreeMap::new();
     for row in state.rows.iter().filter(|row| !row.upstream.is_empty()) {
         let model = (row.model.as_str(), row.served.as_str(), row.upstream.as_str());
@@ -389,9 +389,25 @@ fn models(state: &BoardState) -> String {
         cell(&mut out, "Failed", "number", &number(failed as u64));
         cell(&mut out, "First", "number", &first);
         cell(&mut out, "Speed", "number", &speed.map_or_else(String::new, figures::speed));
+        let own = if served.is_empty() { model } else { served };
+        let window = config.window(model).or_else(|| state.window(upstream, own));
+        cell(&mut out, "Window", "number", &window.map_or_else(String::new, figures::count));
+        cell(
+            &mut out,
+            "Fullest",
+            "number",
+            &window.map_or_else(String::new, |of| fullest(&rows, of)),
+        );
         out.push_str("</tr>");
     }
-    table(&["Model", "Asked", "Failed", "First", "Speed"], &out)
+    table(&["Model", "Asked", "Failed", "First", "Speed", "Window", "Fullest"], &out)
+}
+
+/// Returns how full the context window was in the longest of the conversations, in percent.
+fn fullest(rows: &[&FinishedRow], window: u64) -> String {
+    let tokens = |row: &&FinishedRow| row.figures.input_tokens.saturating_add(row.output_tokens);
+    let most = rows.iter().map(tokens).max().unwrap_or_default();
+    format!("{:.0} %", most as f64 / window as f64 * 100.0)
 }
 
 fn time_of_day(at: Millis) -> String {

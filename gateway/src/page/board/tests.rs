@@ -57,7 +57,7 @@ fn an_upstream_is_asked_once_while_what_is_known_is_fresh() {
     let board = Board::default();
     assert!(board.is_due("local", 1_000));
     assert!(!board.is_due("local", 2_000));
-    board.note("local", CheckResult::Status(200), 3_000);
+    board.note("local", CheckResult::Status(200), Vec::new(), 3_000);
     assert!(!board.is_due("local", 17_999));
     assert!(board.is_due("local", 18_000));
     let known = board.with(|state| state.health.get("local").map(|known| known.answer.clone()));

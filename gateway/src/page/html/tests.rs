@@ -68,6 +68,31 @@ fn the_page_says_what_happened_without_a_script() {
 }
 
 #[test]
+fn a_model_has_its_window_and_how_full_the_longest_conversation_is() {
+    let cells = |config: &Config, windows: &[(&str, u64)]| {
+        let board = board("claude-x");
+        let windows = windows.iter().map(|(name, window)| ((*name).to_owned(), *window)).collect();
+        board.note("claude-x", CheckResult::Status(200), windows, 1);
+        // A later check without a list takes nothing away.
+        board.note("claude-x", CheckResult::Status(500), Vec::new(), 2);
+        let html = board.with(|state| page(config, state, "n"));
+        let (_, cells) = html.rsplit_once("data-label=\"Window\" class=\"number\">").unwrap();
+        let cells = cells.split_once("</tr>").unwrap().0;
+        cells
+            .replace("</td><td data-label=\"Fullest\" class=\"number\">", ", ")
+            .replace("</td>", "")
+    };
+    let open = Config::default();
+    // 1,000 tokens came in, and 100 went out.
+    assert_eq!(cells(&open, &[("other", 5), ("claude-x", 2_000)]), "2.0k, 55 %");
+    assert_eq!(cells(&open, &[("claude-x:latest", 1_000)]), "1.0k, 110 %");
+    assert_eq!(cells(&open, &[("other", 5)]), ", ");
+    let named = r#"{"models": {"*": {"max_input_tokens": 4000}}}"#;
+    let named = Config::from_json(named, |_| None).unwrap();
+    assert_eq!(cells(&named, &[("claude-x", 2_000)]), "4.0k, 28 %");
+}
+
+#[test]
 fn a_failure_has_its_reason_and_its_request_id_and_nothing_of_the_upstreams_message() {
     let board = Board::default();
     let report = Report {
