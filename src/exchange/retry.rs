@@ -46,6 +46,8 @@ pub(super) struct Refusal {
     /// for known texts, which concern one image, one reasoning effort or the current account
     /// balance.
     words: Option<u64>,
+    /// True if the text of the error is not known, and the refused part was found in the request.
+    is_by_evidence: bool,
 }
 
 impl Exchange {
@@ -102,6 +104,8 @@ impl Exchange {
         }
         self.refused = refused;
         self.report.retries = self.report.retries.saturating_add(1);
+        let by_evidence = &mut self.report.retries_by_evidence;
+        *by_evidence = by_evidence.saturating_add(refusal.is_by_evidence.into());
         self.note_refused_in(&mut warnings);
         // Reset status, id and time of the first answer, which do not describe the second.
         self.report.head_at = None;
@@ -173,7 +177,8 @@ impl Exchange {
             if evidence.is_some() {
                 self.first_refusal.get_or_insert_with(|| error.clone());
             }
-            return Ok(Refusal { error, refused, scope, words });
+            let is_by_evidence = evidence.is_some();
+            return Ok(Refusal { error, refused, scope, words, is_by_evidence });
         }
         // A host that cannot send a second call tells the client to retry.
         let is_asked = match (scope, error.rejection()) {

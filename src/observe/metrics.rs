@@ -115,10 +115,16 @@ metrics! {
         "Images for the model that describes them: described, failed; and its upstream";
     VISION_TOKENS = Counter "creole_vision_tokens_total" ["kind", "upstream"]
         "Tokens of the model that describes images, as its upstream counted them: input, output";
+    DOCUMENTS = Counter "creole_documents_total" ["result"]
+        "Documents whose text was wanted: read, unread";
+    FETCHED_IMAGES = Counter "creole_fetched_images_total" ["result"]
+        "Images on the web that were wanted: fetched, missing";
     SERVER_TOOL_CALLS = Counter "creole_server_tool_calls_total" ["result", "tool"]
         "Calls of server tools that Creole ran, by their result (ok, failed) and kind: web_search, web_fetch, tool_search, mcp";
     SERVER_TOOL_TURNS = Counter "creole_server_tool_turns_total" ["upstream"]
         "Requests to upstreams for answers in which Creole ran server tools";
+    RETRIES = Counter "creole_retries_total" ["kind", "upstream"]
+        "Requests that were sent again after a refusal: evidence (what was refused was found in the request, for want of known words), other";
     WARNINGS = Counter "creole_warnings_total" ["code"]
         "What was changed or left out on the way";
     GUARDS = Counter "creole_guards_total" ["guard"]
@@ -216,6 +222,14 @@ impl Counters {
         }
         if let Some(vision) = &report.vision {
             count_descriptions(vision, &mut add);
+        }
+        if let Some(documents) = &report.documents {
+            add(&DOCUMENTS, &["read"], documents.read as u64);
+            add(&DOCUMENTS, &["unread"], documents.unread as u64);
+        }
+        if let Some(images) = &report.images {
+            add(&FETCHED_IMAGES, &["fetched"], images.fetched as u64);
+            add(&FETCHED_IMAGES, &["missing"], images.missing as u64);
         }
         if let Some(tools) = &report.tools {
             count_server_tools(tools, &upstream, &mut add);
@@ -387,6 +401,9 @@ fn count_contents(report: &Report, upstream: &str, add: &mut Add<'_>) {
     ] {
         add(&TOOL_IDS, &[kind], count.into());
     }
+    let by_evidence = report.retries_by_evidence;
+    add(&RETRIES, &["evidence", upstream], by_evidence.into());
+    add(&RETRIES, &["other", upstream], report.retries.saturating_sub(by_evidence).into());
     let mut codes: BTreeMap<&str, u64> = BTreeMap::new();
     for warning in report.warnings.iter() {
         let sum = codes.entry(warning.code).or_default();

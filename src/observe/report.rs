@@ -56,6 +56,9 @@ pub struct Report {
     pub upstream_message: Option<String>,
     /// Number of times the upstream was called again, without request fields that it had refused.
     pub retries: u32,
+    /// Number of these calls for which the refused part was found in the request, because the text
+    /// of the refusal is not known.
+    pub retries_by_evidence: u32,
     /// Values of `code` and `type` in the upstream's error.
     pub upstream_codes: Option<String>,
     /// Description of the failure by Creole, without any value of the client or the upstream.

@@ -146,6 +146,7 @@ fn what_is_refused_in_unknown_words_is_changed() {
         let warnings = got.warnings();
         assert!(got.status().0 == 200 && got.asked.len() <= 3, "{refusal}: {}", got.asked.len());
         assert!(warnings.contains(warning), "{refusal}: {warnings}");
+        assert!(got.report.retries_by_evidence > 0, "{refusal}");
     }
     let mut without = rich(json!({}));
     without.as_object_mut().unwrap().remove("tools");

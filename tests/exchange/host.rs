@@ -1,6 +1,7 @@
 //! A host whose upstream refuses requests.
 
 use creole::Refusals;
+use creole::observe::report::Report;
 
 use super::*;
 
@@ -9,6 +10,7 @@ pub(super) struct Got {
     pub(super) head: Head,
     pub(super) body: Vec<u8>,
     pub(super) asked: Vec<Value>,
+    pub(super) report: Report,
 }
 
 /// A host, and an upstream that refuses requests with words of its own.
@@ -67,7 +69,8 @@ impl<'h, M: AsRef<str>> Host<'h, M> {
             }
             head = head.or_else(|| exchange.poll_head());
             exchange.poll_body(&mut out);
-            return Got { head: head.unwrap(), body: out, asked };
+            let report = exchange.report();
+            return Got { head: head.unwrap(), body: out, asked, report };
         }
     }
 }

@@ -324,6 +324,7 @@ fn the_report_of_a_stream_after_a_second_request_is_complete() {
         trace_id: None,
         upstream_status: Some(200),
         retries: 1,
+        retries_by_evidence: 0,
         upstream_message: None,
         upstream_codes: None,
         reason: None,

@@ -3,7 +3,7 @@
 use super::*;
 use crate::config::Config;
 use crate::error::ErrorKind;
-use crate::observe::report::{AnswerReport, RequestCounts};
+use crate::observe::report::{AnswerReport, DocumentsReport, ImagesReport, RequestCounts};
 
 fn answered(model: &str) -> Report {
     Report {
@@ -94,6 +94,28 @@ fn calls_of_server_tools_are_counted_by_kind_and_result() {
             "creole_server_tool_turns_total{upstream=up} 3",
         ]
     );
+}
+
+#[test]
+fn steps_and_retries_are_counted_by_what_came_of_them() {
+    let report = Report {
+        documents: Some(Box::new(DocumentsReport { read: 2, unread: 1, duration_ms: 7 })),
+        images: Some(Box::new(ImagesReport { fetched: 3, missing: 4, bytes: 9, duration_ms: 7 })),
+        retries: 3,
+        retries_by_evidence: 2,
+        ..answered("m")
+    };
+    let lines = samples(&mut Counters::default(), &report, &Config::default());
+    for expected in [
+        "creole_documents_total{result=read} 2",
+        "creole_documents_total{result=unread} 1",
+        "creole_fetched_images_total{result=fetched} 3",
+        "creole_fetched_images_total{result=missing} 4",
+        "creole_retries_total{kind=evidence,upstream=up} 2",
+        "creole_retries_total{kind=other,upstream=up} 1",
+    ] {
+        assert!(lines.iter().any(|line| line == expected), "{expected} in {lines:#?}");
+    }
 }
 
 #[test]
