@@ -64,6 +64,13 @@ impl FairSemaphore {
         permit.await.ok()
     }
 
+    /// Returns the number of clients that wait for a permit, and of those that hold one.
+    pub(crate) fn counts(&self) -> (usize, usize) {
+        let clients = self.clients();
+        let waiting = clients.waiting.iter().filter(|(_, waiting)| !waiting.is_closed()).count();
+        (waiting, clients.running.len())
+    }
+
     /// Hands out all permits that waiting clients may have now.
     fn give(self: &Arc<Self>) {
         loop {

@@ -1,21 +1,25 @@
 //! Metrics at `/metrics` for Prometheus: the samples of exchanges, by the core's table.
 
+mod gauges;
+mod process;
+mod text;
+
 use std::sync::{Mutex, PoisonError};
-use std::time::SystemTime;
 
 use creole::Millis;
 use creole::config::Config;
 use creole::observe::metrics::{BUCKETS, Counters, METRICS, Metric, MetricKind, Sample};
 use creole::observe::report::Report;
 use hyper::Response;
-use hyper::header::{self, HeaderValue};
+use hyper::header::{self, HeaderMap, HeaderValue};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
+
+use gauges::Gauges;
 
 /// URL path of the metrics.
 pub(crate) const PATH: &str = "/metrics";
@@ -23,15 +27,14 @@ pub(crate) const PATH: &str = "/metrics";
 /// Name of the metric that identifies a gateway. OpenMetrics adds `_info` to the name.
 pub(crate) const NAME: &str = "creole_gateway";
 
-/// Name of the metric for the memory of requests.
-const HELD: &str = "creole_gateway_held_bytes";
+/// Media type of the OpenMetrics format, for which a collector asks in `accept`.
+const OPEN_METRICS: &str = "application/openmetrics-text";
 
-/// Names of the metrics for the configuration.
-const CONFIG_LOADED: &str = "creole_gateway_config_loaded_timestamp_seconds";
-const CONFIG_FAILED: &str = "creole_gateway_config_reload_failed";
-
-/// Content type of a response in the OpenMetrics format.
-const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/// Content types of a response in the OpenMetrics format and in the text format of Prometheus.
+const CONTENT_TYPES: [&str; 2] = [
+    "application/openmetrics-text; version=1.0.0; charset=utf-8",
+    "text/plain; version=0.0.4; charset=utf-8",
+];
 
 type Labels = Vec<(&'static str, String)>;
 
@@ -40,12 +43,7 @@ type Labels = Vec<(&'static str, String)>;
 pub(crate) struct Metrics {
     registry: Registry,
     sums: Vec<(&'static Metric, Sum)>,
-    /// Memory that requests hold, in bytes.
-    held: Gauge,
-    /// Time at which the configuration in use was loaded, in seconds of Unix time.
-    config_loaded: Gauge,
-    /// 1 if the last reading of the configuration failed.
-    config_failed: Gauge,
+    gauges: Gauges,
     counted: Mutex<ModelCounters>,
 }
 
@@ -77,27 +75,34 @@ impl Metrics {
         let sums = METRICS.iter().map(register).collect();
         let version = vec![("version", env!("CARGO_PKG_VERSION"))];
         registry.register(NAME, "Which gateway this is", Info::new(version));
-        let held = Gauge::default();
-        registry.register(HELD, "Memory of requests, of buffered_bytes_max", held.clone());
-        let (config_loaded, config_failed) = (Gauge::default(), Gauge::default());
-        let help = "When the configuration in use was loaded, in seconds of Unix time";
-        registry.register(CONFIG_LOADED, help, config_loaded.clone());
-        let help =
-            "1 if the last reading of the configuration failed, so that the one before is in use";
-        registry.register(CONFIG_FAILED, help, config_failed.clone());
-        Self { registry, sums, held, config_loaded, config_failed, counted: Mutex::default() }
+        let gauges = Gauges::default();
+        registry.register_collector(Box::new(gauges.clone()));
+        let metrics = Self { registry, sums, gauges, counted: Mutex::default() };
+        process::add(&metrics);
+        metrics
     }
 
-    /// Notes that a configuration was loaded now.
-    pub(crate) fn loaded(&self) {
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        self.config_loaded.set(i64::try_from(now.as_secs()).unwrap_or(i64::MAX));
-        self.config_failed.set(0);
+    /// Adds a gauge, whose value is read when the metrics are asked for. Without a value, the gauge
+    /// is left out.
+    pub(crate) fn gauge(
+        &self,
+        name: &'static str,
+        help: &'static str,
+        read: impl Fn() -> Option<u64> + Send + Sync + 'static,
+    ) {
+        let read = move || read().map(|value| (Labels::new(), value)).into_iter().collect();
+        self.gauges.add(name, help, Box::new(read));
     }
 
-    /// Notes that a configuration was read and cannot be used.
-    pub(crate) fn not_loaded(&self) {
-        self.config_failed.set(1);
+    /// Adds a gauge with a value for each upstream.
+    pub(crate) fn gauge_of_upstreams(
+        &self,
+        name: &'static str,
+        help: &'static str,
+        read: impl Fn() -> Vec<(String, u64)> + Send + Sync + 'static,
+    ) {
+        let labelled = |(upstream, value)| (vec![("upstream", upstream)], value);
+        self.gauges.add(name, help, Box::new(move || read().into_iter().map(labelled).collect()));
     }
 
     /// Adds the samples of a finished exchange to the metrics.
@@ -138,12 +143,19 @@ impl Metrics {
         }
     }
 
-    /// Returns the HTTP response with all metrics in the OpenMetrics format. `held_bytes`: the
-    /// memory that requests hold.
-    pub(crate) fn response(&self, held_bytes: usize) -> Response<String> {
-        self.held.set(i64::try_from(held_bytes).unwrap_or(i64::MAX));
-        let mut response = Response::new(self.render());
-        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(CONTENT_TYPE));
+    /// Returns the HTTP response with all metrics: in the OpenMetrics format if the sender of
+    /// `headers` asks for it, else as text.
+    pub(crate) fn response(&self, headers: &HeaderMap) -> Response<String> {
+        let mut accepted = headers.get_all(header::ACCEPT).iter();
+        let is_open =
+            accepted.any(|value| value.to_str().is_ok_and(|value| value.contains(OPEN_METRICS)));
+        let [open, plain] = CONTENT_TYPES;
+        let (body, content_type) = match is_open {
+            true => (self.render(), open),
+            false => (text::of_open_metrics(&self.render()), plain),
+        };
+        let mut response = Response::new(body);
+        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
         response
     }
 

@@ -97,7 +97,7 @@ impl Inside {
         getrandom::fill(&mut seed).map_err(|error| format!("cannot get random bytes: {error}"))?;
         let config = Arc::new(config);
         let means = Means {
-            caller: Caller::new(&config, &connector),
+            caller: Caller::new(&config, &connector, &Arc::default()),
             translations: Translations::new(apart),
             documents: Arc::new(Documents::new()),
             fetches: Arc::new(FetchLimits::new()),
@@ -111,6 +111,7 @@ impl Inside {
             seeds: Arc::new(Seeds::Fresh(u128::from_ne_bytes(seed), AtomicU64::new(0))),
             records: Arc::new(Records::new(Format::Json, None)),
             refusals: Arc::default(),
+            health: Arc::default(),
             callers: Arc::new(Callers::new(own, &[], false)),
             is_local: true,
             shows_metrics: false,

@@ -105,6 +105,12 @@ impl Documents {
         Self { first, other, known: Mutex::default(), failed: Mutex::default() }
     }
 
+    /// Returns the number of documents that wait for a reader, and of those that are read.
+    pub(crate) fn counts(&self) -> (usize, usize) {
+        let ((first_waiting, first), (waiting, other)) = (self.first.counts(), self.other.counts());
+        (first_waiting.saturating_add(waiting), first.saturating_add(other))
+    }
+
     /// Returns the text of a document. After `until`, only a cached text is returned. Dropping the
     /// future ends the child process. `spent` is the time that documents of the same request have
     /// used so far.

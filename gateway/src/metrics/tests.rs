@@ -1,6 +1,8 @@
 //! Tests of `metrics.rs`.
 
 use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::*;
 use creole::observe::report::Outcome;
@@ -33,14 +35,63 @@ fn samples_add_up_under_the_names_of_the_table() {
     }
 }
 
+fn asked(metrics: &Metrics, accept: &'static str) -> Response<String> {
+    let accept = HeaderValue::from_static(accept);
+    metrics.response(&HeaderMap::from_iter([(header::ACCEPT, accept)]))
+}
+
 #[test]
-fn the_memory_of_requests_is_told_as_it_is_now() {
+fn a_gauge_has_the_value_of_now_and_is_left_out_without_one() {
     let metrics = Metrics::new();
-    for held in [7, 0] {
-        let text = metrics.response(held).into_body();
-        let line = format!("creole_gateway_held_bytes {held}");
+    let value = Arc::new(AtomicU64::new(7));
+    let read = Arc::clone(&value);
+    metrics.gauge("a_gauge", "A help text", move || {
+        Some(read.load(Ordering::Relaxed)).filter(|value| *value > 0)
+    });
+    metrics.gauge_of_upstreams("by_upstream", "A help text", || vec![("u".to_owned(), 1)]);
+    let text = asked(&metrics, "*/*").into_body();
+    for line in ["a_gauge 7", "# TYPE a_gauge gauge", r#"by_upstream{upstream="u"} 1"#] {
         assert!(text.lines().any(|found| found == line), "{line} in\n{text}");
     }
+    value.store(0, Ordering::Relaxed);
+    assert!(!metrics.render().contains("a_gauge"));
+}
+
+#[test]
+fn who_accepts_open_metrics_gets_that_and_others_get_the_text_format() {
+    let metrics = Metrics::new();
+    let report = Report { status: 200, outcome: Outcome::Answered, ..Report::default() };
+    metrics.count(&report, &Config::default(), 2000);
+    let prometheus = "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;q=0.3";
+    let open = asked(&metrics, prometheus);
+    assert!(open.headers()["content-type"].to_str().unwrap().starts_with(OPEN_METRICS));
+    assert!(open.body().contains("# TYPE creole_ends counter\n"));
+    assert!(open.body().ends_with("# EOF\n"));
+    let plain = asked(&metrics, "text/plain");
+    assert_eq!(plain.headers()["content-type"], CONTENT_TYPES[1]);
+    let text = plain.into_body();
+    for part in [
+        "# TYPE creole_ends_total counter\ncreole_ends_total{cause=\"reply\"} 1\n",
+        "# HELP creole_ends_total Requests that are over",
+        "# TYPE creole_gateway_info gauge\ncreole_gateway_info{",
+    ] {
+        assert!(text.contains(part), "{part} in\n{text}");
+    }
+    assert!(!text.contains("EOF") && !text.contains(" info\n"), "{text}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn figures_of_the_process_are_there_and_plausible() {
+    let text = Metrics::new().render();
+    let value = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(&format!("{name} ")));
+        line.unwrap_or_else(|| panic!("{name} in\n{text}")).parse::<u64>().unwrap()
+    };
+    assert!(value("process_open_fds") > 2);
+    assert!(value("process_max_fds") >= value("process_open_fds"));
+    assert!(value("process_resident_memory_bytes") > 1 << 20);
+    assert!(value("process_start_time_seconds") > 1_700_000_000);
 }
 
 #[test]

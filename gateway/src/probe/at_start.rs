@@ -11,6 +11,7 @@ use super::look::{self, Looked};
 use super::models::{self, Model};
 use super::window;
 use crate::upstream::client::UpstreamClient;
+use crate::upstream::reach::Reach;
 
 /// Maximum time of each request to an upstream.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -19,12 +20,16 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const MODELS_MAX: usize = 8;
 
 /// Checks each upstream, and writes a log line about each problem.
-pub(crate) fn look_at_all(client: &UpstreamClient, config: &Arc<Config>) {
+pub(crate) fn look_at_all(client: &UpstreamClient, config: &Arc<Config>, reach: &Arc<Reach>) {
     for upstream in config.upstreams.values().cloned() {
-        let (client, config) = (client.clone(), Arc::clone(config));
+        let (client, config, reach) = (client.clone(), Arc::clone(config), Arc::clone(reach));
         tokio::spawn(async move {
             let name = &upstream.name;
-            match look::look(&client, &upstream, PATIENCE).await {
+            let looked = look::look(&client, &upstream, PATIENCE).await;
+            let is_reachable = !matches!(looked, Looked::Wrong(_))
+                || look::answers(&client, &upstream, PATIENCE).await;
+            reach.note(name, is_reachable);
+            match looked {
                 Looked::Wrong(problem)
                     if problem.code == "no_key" && upstream.key == Key::Client =>
                 {

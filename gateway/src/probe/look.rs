@@ -83,6 +83,17 @@ pub(crate) async fn what_is_wrong(client: &UpstreamClient, upstream: &Upstream) 
     }
 }
 
+/// Returns true if an upstream answers a request for its models, whatever the answer is.
+pub(crate) async fn answers(
+    client: &UpstreamClient,
+    upstream: &Upstream,
+    patience: Duration,
+) -> bool {
+    let place = CheckedUpstream { client, upstream, patience };
+    let answer = place.list(&upstream.url, &upstream.base_path).await;
+    !matches!(answer, ListResult::Unreachable(_))
+}
+
 /// Returns the preset that the upstream's list of models shows. The gateway waits for the list at
 /// its start, so the time limit is short.
 pub(crate) async fn preset_by_list(

@@ -4,6 +4,7 @@
 //! | file | what is in it |
 //! |---|---|
 //! | `look` | check that an upstream answers at its URL, and which models it lists |
+//! | `again` | requests to upstreams that could not be reached |
 //! | `at_start` | check of all upstreams when the server starts |
 //! | `ask` | one request to a server, with a time limit |
 //! | `models` | models of a server: its list, and details from other paths |
@@ -16,6 +17,7 @@
 //! | `private_network` | test for hosts of private networks |
 //! | `window` | judgement of a context window for Claude Code |
 
+pub(crate) mod again;
 pub(crate) mod ask;
 pub(crate) mod at_start;
 pub(crate) mod guess;

@@ -189,6 +189,11 @@ impl Connections {
         self.clients_max
     }
 
+    /// Returns the number of open client connections.
+    pub(crate) fn open(&self) -> usize {
+        locked(&self.clients).open
+    }
+
     /// Registers a new connection. If there are too many, another connection is closed, now or
     /// later. Returns `None` if every connection has an authenticated request with a complete body
     /// in flight.

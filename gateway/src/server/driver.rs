@@ -104,6 +104,13 @@ impl Driver {
         self.is_ended().then(|| self.give())
     }
 
+    /// Notes that the body of the answer is on its way.
+    pub(crate) fn begin_stream(&mut self) {
+        if let Some(live) = &mut self.live {
+            live.begin_stream();
+        }
+    }
+
     /// Handles events until there are bytes for the client; `None` at the end of the response.
     pub(crate) fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
         loop {

@@ -33,7 +33,8 @@ pub(crate) struct LiveExchange {
     spent: Duration,
     /// Memory of the exchange and of its client's head, once the client is authenticated.
     pub(crate) held: Option<Held>,
-    _counted: LoadUnit,
+    _counted: [LoadUnit; 2],
+    stream: Option<LoadUnit>,
 }
 
 impl LiveExchange {
@@ -63,12 +64,18 @@ impl LiveExchange {
             clock,
             request: LoggedRequest { method, path, began: clock.now(), ..LoggedRequest::default() },
             number: records.begin(),
+            _counted: [counted, records.running.count()],
             records,
             shown: None,
             spent: Duration::ZERO,
             held: None,
-            _counted: counted,
+            stream: None,
         }
+    }
+
+    /// Notes that the body of the answer is on its way.
+    pub(crate) fn begin_stream(&mut self) {
+        self.stream.get_or_insert_with(|| self.records.streams.count());
     }
 
     /// Calls a function that translates, and adds its duration to the translation time.

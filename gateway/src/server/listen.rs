@@ -27,10 +27,12 @@ use crate::log;
 use crate::log::rate_limit::RateLimit;
 use crate::metrics;
 use crate::page::Board;
-use crate::probe::at_start;
+use crate::probe::{again, at_start};
 use crate::server::budget::Budget;
 use crate::server::connections::{Connections, Stage};
 use crate::server::door::{Door, View};
+use crate::server::gauges;
+use crate::server::health::ServerHealth;
 use crate::server::offload::Offload;
 use crate::server::origin::Callers;
 use crate::server::ready::{Ready, is_loopback};
@@ -45,6 +47,7 @@ use crate::server::watched_body::WatchedBody;
 use crate::server::workers::{self, Workers};
 use crate::upstream::client;
 use crate::upstream::fetch_limits::FetchLimits;
+use crate::upstream::reach::Reach;
 
 /// Pause after `accept` failed. Without free file descriptors, `accept` fails again at once until
 /// some are closed.
@@ -125,12 +128,13 @@ fn serve(
 ) -> Result<(), CommandFailed> {
     let (listener, address) = runtime.block_on(listen("--listen", &door.listen))?;
     check_address(&config, address, door)?;
-    let apart = match &door.metrics {
-        Some(address) => Some(runtime.block_on(listen("--metrics", address))?),
-        None => None,
-    };
+    let apart = door.metrics.as_deref().map(|on| runtime.block_on(listen("--metrics", on)));
+    let apart = apart.transpose()?;
     let count = thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
     let connections = Connections::of_system(count.get());
+    let reach = Arc::<Reach>::default();
+    reach.take(&config);
+    let health = Arc::new(ServerHealth::new(&reach));
     let no_thread = |error| CommandFailed::Run(format!("cannot start a thread: {error}"));
     let process = Process {
         address,
@@ -141,34 +145,35 @@ fn serve(
         translations: Offload::start(count).map_err(no_thread)?,
         documents: Arc::new(Documents::new()),
         fetches: Arc::new(FetchLimits::new()),
+        health: Arc::clone(&health),
         // Names of models and amounts of use are not for everyone who can reach this machine.
         shows_metrics: apart.is_none() && is_loopback(address),
     };
+    gauges::add(&records, &connections, &process, config.settings.buffered_bytes_max);
     let setup = process.setup(&config).map_err(CommandFailed::Run)?;
     let workers = Workers::start(count, |load| process.gateway(&setup, load)).map_err(no_thread)?;
-    records.metrics.loaded();
     let ended = runtime.block_on(async {
         let stop = stop().map_err(|error| CommandFailed::Run(format!("signals: {error}")))?;
         announce(address, &config);
         let has_page = records.board.is_some() && is_read(&config, address);
         ready(Ready { address, has_page });
-        if !door.no_check {
-            at_start::look_at_all(&client::UpstreamClient::new(&setup.connector), &config);
-        }
+        watch(client::UpstreamClient::new(&setup.connector), &config, &reach, door.no_check);
         if let Some((listener, address)) = apart {
+            let callers = Callers::of_metrics(address, &door.allow_host);
             tracing::info!("metrics on http://{address}{}", metrics::PATH);
-            let callers = Arc::new(Callers::of_metrics(address, &door.allow_host));
-            let shown = (Arc::clone(&records), Arc::clone(&process.budget));
-            tokio::spawn(serve_metrics(listener, shown, callers));
+            tokio::spawn(serve_metrics(listener, (records.clone(), health.clone()), callers));
         }
         let replace = |changed: Config| {
             check_address(&changed, address, door).map_err(CommandFailed::reason)?;
-            let setup = process.setup(&Arc::new(changed))?;
+            let changed = Arc::new(changed);
+            let setup = process.setup(&changed)?;
             workers.replace(|load| process.gateway(&setup, load));
+            reach.take(&changed);
             Ok(())
         };
+        let told = (&*records, &*health);
         tokio::select! {
-            () = accept(listener, &workers, &connections, stop, door.shutdown_timeout, &records) => {}
+            () = accept(listener, &workers, &connections, stop, door.shutdown_timeout, told) => {}
             never = reload::run(source, &records.metrics, replace) => match never {},
         }
         Ok(())
@@ -177,15 +182,23 @@ fn serve(
     ended
 }
 
-/// Hands new connections to the workers until the process is asked to stop. Then waits for the end
-/// of open connections, for a limited time.
+/// Asks upstreams for their models, now and while they cannot be reached.
+fn watch(client: client::UpstreamClient, config: &Arc<Config>, reach: &Arc<Reach>, no_check: bool) {
+    if !no_check {
+        at_start::look_at_all(&client, config, reach);
+    }
+    tokio::spawn(again::ask(client, Arc::clone(reach)));
+}
+
+/// Hands new connections to the workers until the process is asked to stop. Then waits for
+/// the end of open connections, for a limited time.
 async fn accept(
     listener: TcpListener,
     workers: &Workers,
     clients: &Arc<Connections>,
     mut stop: Stop,
     seconds: u64,
-    records: &Records,
+    (records, health): (&Records, &ServerHealth),
 ) {
     let connections = GracefulShutdown::new();
     let (mut full, mut failed) = (RateLimit::default(), RateLimit::default());
@@ -217,6 +230,7 @@ async fn accept(
         }
     }
     drop(listener);
+    health.stop();
     records.close();
     tracing::info!(
         "stopping; {} connections have {seconds} s to end; a second signal cuts them",
@@ -271,12 +285,13 @@ pub(crate) fn cannot_listen(flag: &str, on: &str, error: &io::Error) -> CommandF
     CommandFailed::Run(reason)
 }
 
-/// Serves `/metrics`, and no other path, while the gateway runs.
+/// Serves `/metrics` and the health, and no other path, while the gateway runs.
 async fn serve_metrics(
     listener: TcpListener,
-    (records, budget): (Arc<Records>, Arc<Budget>),
-    callers: Arc<Callers>,
+    (records, health): (Arc<Records>, Arc<ServerHealth>),
+    callers: Callers,
 ) {
+    let callers = Arc::new(callers);
     let clients = Connections::new(METRICS_CONNECTIONS_MAX);
     let mut failed = RateLimit::default();
     loop {
@@ -292,7 +307,7 @@ async fn serve_metrics(
         };
         let Some(client) = clients.client() else { continue };
         let (records, callers) = (Arc::clone(&records), Arc::clone(&callers));
-        let budget = Arc::clone(&budget);
+        let health = Arc::clone(&health);
         let asking = Arc::clone(&client);
         let service = service_fn(move |request: Request<Incoming>| {
             let (head, mut busy) = (request.into_parts().0, asking.begin());
@@ -305,9 +320,12 @@ async fn serve_metrics(
                 Some(reason) => bare(StatusCode::FORBIDDEN, reason),
                 None if head.uri.path() == metrics::PATH => {
                     busy.reach(Stage::Whole);
-                    records.metrics.response(budget.held_bytes()).map(Body::whole)
+                    records.metrics.response(&head.headers).map(Body::whole)
                 }
-                None => bare(StatusCode::NOT_FOUND, ""),
+                None => match health.answer(&head, true) {
+                    Some(response) => response.map(Body::whole),
+                    None => bare(StatusCode::NOT_FOUND, ""),
+                },
             };
             let is_head = head.method == Method::HEAD;
             let response = if is_head { without_body(response) } else { response };

@@ -1,14 +1,14 @@
-//! Load of each thread that serves connections.
+//! Load of each thread that serves connections, and other counts of what is in progress.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Load of a worker thread: the number of its connections and of the requests on them. A connection
-/// may be idle, or have a thousand streams.
+/// Number of what is in progress. The load of a worker thread is the number of its connections and
+/// of the requests on them: a connection may be idle, or have a thousand streams.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Load(Arc<AtomicUsize>);
 
-/// Unit of a worker's load. The unit counts until this value is dropped.
+/// Unit of a load. The unit counts until this value is dropped.
 #[derive(Debug)]
 pub(crate) struct LoadUnit(Load);
 

@@ -17,6 +17,8 @@
 //! | `passthrough` | requests that go to an upstream unchanged |
 //! | `origin` | check of callers against foreign web pages |
 //! | `budget` | memory of all requests |
+//! | `health` | `/healthz` and `/readyz` |
+//! | `gauges` | gauges of what is in progress |
 //! | `offload` | threads for long translations |
 //! | `load` | load of each worker |
 //! | `setup` | state of the workers, of the process and of a configuration |
@@ -31,6 +33,8 @@ pub(crate) mod connections;
 pub(crate) mod door;
 mod driver;
 pub(crate) mod exchange;
+pub(crate) mod gauges;
+pub(crate) mod health;
 pub(crate) mod listen;
 pub(crate) mod load;
 pub(crate) mod offload;

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 
+use crate::server::load::Load;
 use crate::thread_pool::ThreadPool;
 
 /// Size, in bytes, from which a body is translated on another thread: a hundred kilobytes of tool
@@ -33,6 +34,8 @@ const THREADS_MAX: usize = 8;
 pub(crate) struct Offload {
     pool: ThreadPool,
     large: Arc<Semaphore>,
+    /// Number of translations that wait for a thread.
+    pub(crate) waiting: Load,
 }
 
 /// Runs the translations of one worker.
@@ -53,7 +56,11 @@ impl Offload {
         // With one thread, a large body would hold up all others.
         let threads = processors.get().clamp(2, THREADS_MAX);
         let pool = ThreadPool::start("translate", threads)?;
-        Ok(Self { pool, large: Arc::new(Semaphore::new(threads.div_ceil(4))) })
+        Ok(Self {
+            pool,
+            large: Arc::new(Semaphore::new(threads.div_ceil(4))),
+            waiting: Load::default(),
+        })
     }
 
     /// Runs a long job on another thread. `bytes` is the size of the translated body.
@@ -62,12 +69,14 @@ impl Offload {
         bytes: usize,
         job: impl FnOnce() -> R + Send + 'static,
     ) -> R {
+        let waits = self.waiting.count();
         let turn = match bytes {
             0..LARGE_BYTES => None,
             // The semaphore for large bodies is never closed.
             _ => Arc::clone(&self.large).acquire_owned().await.ok(),
         };
         let job = move || {
+            drop(waits);
             let result = job();
             // The permit is kept until the job has ended, even if its caller does not wait any
             // more.

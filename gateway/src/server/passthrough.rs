@@ -4,7 +4,7 @@
 use std::pin::pin;
 use std::sync::Arc;
 
-use creole::{Config, Failure, PassedHead};
+use creole::{Failure, PassedHead};
 use http_body_util::{Either, Full};
 use hyper::body::{Body as _, Incoming};
 use hyper::http::request::Parts;
@@ -17,7 +17,8 @@ use crate::server::connections::{Busy, Stage};
 use crate::server::exchange::LiveExchange;
 use crate::server::request_body::{collect, discard, discard_sent};
 use crate::server::response_body::Body;
-use crate::upstream::client::{self, UpstreamClient};
+use crate::upstream::call::Caller;
+use crate::upstream::client;
 use crate::upstream::paced_body::Paced;
 
 /// A request for an untranslated path, which is passed on to an upstream unchanged.
@@ -29,12 +30,8 @@ pub(crate) struct Passing {
 }
 
 /// Sends a request on to the first upstream, and returns the response for the client.
-pub(crate) async fn pass(
-    config: &Config,
-    client: &UpstreamClient,
-    asked: Passing,
-    busy: &mut Busy,
-) -> Response<Body> {
+pub(crate) async fn pass(caller: &Caller, asked: Passing, busy: &mut Busy) -> Response<Body> {
+    let config = &caller.config;
     let Passing { mut live, held, head, mut body } = asked;
     let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
     let path = &*creole::with_version(path);
@@ -76,7 +73,7 @@ pub(crate) async fn pass(
     *request.method_mut() = head.method;
     *request.uri_mut() = uri;
     *request.headers_mut() = sent;
-    let mut answered = pin!(client.pass(request));
+    let mut answered = pin!(caller.client.pass(request));
     let mut is_whole = false;
     let answered = loop {
         tokio::select! {
@@ -92,11 +89,15 @@ pub(crate) async fn pass(
     busy.reach(Stage::Whole);
     live.held = Some(held);
     match answered {
-        Ok(response) => passed(response, name, live),
-        Err(error) => {
-            let failure = client::of_client(&error);
-            live.fail(failure.unwrap_or_else(|| client::unreachable(&name, &error)))
+        Ok(response) => {
+            caller.reach.note(&name, true);
+            passed(response, name, live)
         }
+        Err(error) => live.fail(client::of_client(&error).unwrap_or_else(|| {
+            let failure = client::unreachable(&name, &error);
+            caller.reach.note_failure(&name, &failure);
+            failure
+        })),
     }
 }
 
@@ -108,6 +109,7 @@ fn passed(
 ) -> Response<Body> {
     live.request.passed = Some((response.status().as_u16(), upstream));
     live.show();
+    live.begin_stream();
     let (mut head, upstream) = response.into_parts();
     let change = PassedHead::of_answer(headers::connection(&head.headers));
     headers::change(&mut head.headers, change);

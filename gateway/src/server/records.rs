@@ -9,6 +9,7 @@ use creole::{Config, Millis};
 use crate::log::{EXCHANGE, Format, text};
 use crate::metrics::Metrics;
 use crate::page::Board;
+use crate::server::load::Load;
 
 /// Metrics, log and page in which all exchanges of the process are recorded.
 #[derive(Debug)]
@@ -16,6 +17,10 @@ pub(crate) struct Records {
     pub(crate) metrics: Metrics,
     /// State that the gateway's web page shows; `None` if the page is off.
     pub(crate) board: Option<Arc<Board>>,
+    /// Number of requests that are not over.
+    pub(crate) running: Load,
+    /// Number of answers whose body is on its way.
+    pub(crate) streams: Load,
     format: Format,
     refused: Mutex<RefusedLines>,
 }
@@ -23,7 +28,14 @@ pub(crate) struct Records {
 impl Records {
     pub(crate) fn new(format: Format, board: Option<Board>) -> Self {
         let board = board.map(Arc::new);
-        Self { metrics: Metrics::new(), board, format, refused: Mutex::default() }
+        Self {
+            metrics: Metrics::new(),
+            board,
+            running: Load::default(),
+            streams: Load::default(),
+            format,
+            refused: Mutex::default(),
+        }
     }
 
     /// Returns a number for an exchange that begins, for the web page.

@@ -6,7 +6,9 @@
 
 use std::convert::Infallible;
 use std::future::pending;
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
 
 use creole::Config;
 
@@ -37,6 +39,8 @@ pub(crate) async fn run(
     metrics: &Metrics,
     replace: impl Fn(Config) -> Result<(), String>,
 ) -> Infallible {
+    let loaded = Arc::new(LoadedConfig::default());
+    loaded.add_gauges(metrics);
     // Without a file, SIGHUP ends the process, as it ends other programs of a terminal.
     let Some(ConfigSource { mut files, read }) = source else { return pending().await };
     let mut signal = Hangup::listen();
@@ -49,11 +53,11 @@ pub(crate) async fn run(
         files = needed;
         match config.and_then(&replace) {
             Ok(()) => {
-                metrics.loaded();
+                loaded.take();
                 tracing::info!("the configuration was loaded again");
             }
             Err(reason) => {
-                metrics.not_loaded();
+                loaded.is_behind.store(true, Ordering::Relaxed);
                 tracing::error!("the configuration before stays in use: {reason}");
             }
         }
@@ -73,6 +77,47 @@ async fn changed(files: &[FileState]) {
             false => (known, is_changed) = (found, true),
         }
     }
+}
+
+/// Facts for the metrics about the configuration in use.
+struct LoadedConfig {
+    /// Time at which the configuration was loaded, in seconds of Unix time.
+    at: AtomicU64,
+    /// True if a newer configuration could not be used.
+    is_behind: AtomicBool,
+}
+
+impl Default for LoadedConfig {
+    fn default() -> Self {
+        Self { at: AtomicU64::new(now()), is_behind: AtomicBool::new(false) }
+    }
+}
+
+impl LoadedConfig {
+    fn take(&self) {
+        self.at.store(now(), Ordering::Relaxed);
+        self.is_behind.store(false, Ordering::Relaxed);
+    }
+
+    fn add_gauges(self: &Arc<Self>, metrics: &Metrics) {
+        let loaded = Arc::clone(self);
+        metrics.gauge(
+            "creole_gateway_config_loaded_timestamp_seconds",
+            "When the configuration in use was loaded, in seconds of Unix time",
+            move || Some(loaded.at.load(Ordering::Relaxed)),
+        );
+        let loaded = Arc::clone(self);
+        metrics.gauge(
+            "creole_gateway_config_reload_failed",
+            "1 if a newer configuration could not be used, so that the one before is in use",
+            move || Some(u64::from(loaded.is_behind.load(Ordering::Relaxed))),
+        );
+    }
+}
+
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.unwrap_or_default().as_secs()
 }
 
 /// Receiver of SIGHUP, which asks for the configuration to be read again.

@@ -38,8 +38,11 @@ impl Body {
     /// Returns the response of an exchange, once its head is known.
     pub(crate) async fn translated(mut driver: Box<Driver>) -> Response<Self> {
         let head = driver.head().await;
-        let body = driver.whole().map_or_else(|| Self::Translated(driver), Self::whole);
-        headers::response(head, body)
+        if let Some(bytes) = driver.whole() {
+            return headers::response(head, Self::whole(bytes));
+        }
+        driver.begin_stream();
+        headers::response(head, Self::Translated(driver))
     }
 }
 

@@ -21,6 +21,7 @@ use crate::server::budget::{Budget, Held};
 use crate::server::connections::{Busy, Stage};
 use crate::server::driver::Driver;
 use crate::server::exchange::LiveExchange;
+use crate::server::health::ServerHealth;
 use crate::server::load::Load;
 use crate::server::open_calls::Means;
 use crate::server::origin::Callers;
@@ -42,6 +43,7 @@ pub(crate) struct Gateway {
     pub(crate) records: Arc<Records>,
     pub(crate) refusals: Arc<Refusals>,
     pub(crate) callers: Arc<Callers>,
+    pub(crate) health: Arc<ServerHealth>,
     /// True if only this machine can reach the gateway's address.
     pub(crate) is_local: bool,
     /// True if `/metrics` is served on the address of clients.
@@ -109,13 +111,7 @@ impl Gateway {
                 // The two futures below are boxed, so that a request that is answered at once holds
                 // no memory for them.
                 Decided::Passes(asked) => (
-                    Box::pin(passthrough::pass(
-                        &gateway.config,
-                        &gateway.means.caller.client,
-                        *asked,
-                        &mut busy,
-                    ))
-                    .await,
+                    Box::pin(passthrough::pass(&gateway.means.caller, *asked, &mut busy)).await,
                     false,
                 ),
                 Decided::Translated(asked) => {
@@ -148,8 +144,13 @@ impl Gateway {
         {
             busy.reach(Stage::Whole);
             return Decided::Answered(
-                self.records.metrics.response(self.budget.held_bytes()).map(Body::whole),
+                self.records.metrics.response(&head.headers).map(Body::whole),
             );
+        }
+        if refused.is_none()
+            && let Some(response) = self.health.answer(&head, self.is_local)
+        {
+            return Decided::Answered(response.map(Body::whole));
         }
         if refused.is_none()
             && let Some(response) = self.page(&head, &list, busy)

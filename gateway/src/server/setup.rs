@@ -8,6 +8,7 @@ use creole::{Config, Refusals};
 
 use crate::documents::Documents;
 use crate::server::budget::Budget;
+use crate::server::health::ServerHealth;
 use crate::server::load::Load;
 use crate::server::offload::{Offload, Translations};
 use crate::server::open_calls::Means;
@@ -32,6 +33,7 @@ pub(crate) struct Process<'d> {
     pub(crate) translations: Offload,
     pub(crate) documents: Arc<Documents>,
     pub(crate) fetches: Arc<FetchLimits>,
+    pub(crate) health: Arc<ServerHealth>,
     /// True if `/metrics` is served on the address of clients.
     pub(crate) shows_metrics: bool,
 }
@@ -64,7 +66,7 @@ impl Process<'_> {
     /// Returns the state of one worker, with its own connections to upstreams.
     pub(crate) fn gateway(&self, setup: &Setup, load: Load) -> Gateway {
         let means = Means {
-            caller: Caller::new(&setup.config, &setup.connector),
+            caller: Caller::new(&setup.config, &setup.connector, &self.health.reach),
             translations: Translations::new(self.translations.clone()),
             documents: Arc::clone(&self.documents),
             fetches: Arc::clone(&self.fetches),
@@ -77,6 +79,7 @@ impl Process<'_> {
             records: Arc::clone(&self.records),
             refusals: Arc::clone(&setup.refusals),
             callers: Arc::clone(&setup.callers),
+            health: Arc::clone(&self.health),
             is_local: is_loopback(self.address),
             shows_metrics: self.shows_metrics,
             load,

@@ -13,20 +13,22 @@ use crate::headers;
 use crate::upstream::client::{self, UpstreamClient};
 use crate::upstream::connection::Connector;
 use crate::upstream::fetch::Fetcher;
+use crate::upstream::reach::Reach;
 
 /// Sender of calls, to the upstreams and services of a configuration and to web servers.
 #[derive(Debug)]
 pub(crate) struct Caller {
     pub(crate) config: Arc<Config>,
     pub(crate) client: UpstreamClient,
+    pub(crate) reach: Arc<Reach>,
     web: Fetcher,
 }
 
 impl Caller {
     /// Returns a caller with its own connections.
-    pub(crate) fn new(config: &Arc<Config>, connector: &Connector) -> Self {
+    pub(crate) fn new(config: &Arc<Config>, connector: &Connector, reach: &Arc<Reach>) -> Self {
         let (client, web) = (UpstreamClient::new(connector), Fetcher::new(connector));
-        Self { config: Arc::clone(config), client, web }
+        Self { config: Arc::clone(config), client, reach: Arc::clone(reach), web }
     }
 
     /// Sends a call, and returns the response when its head has arrived.
@@ -45,8 +47,17 @@ impl Caller {
         };
         let name = &upstream.name;
         let request = request(upstream, call).ok_or(Failure::NoRoute)?;
-        let answered = self.client.send(request).await;
-        answered.map_err(|error| client::unreachable(name, &error))
+        match self.client.send(request).await {
+            Ok(response) => {
+                self.reach.note(name, true);
+                Ok(response)
+            }
+            Err(error) => {
+                let failure = client::unreachable(name, &error);
+                self.reach.note_failure(name, &failure);
+                Err(failure)
+            }
+        }
     }
 }
 

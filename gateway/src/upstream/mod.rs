@@ -6,6 +6,7 @@
 //! | `client` | pooled HTTP clients, and why a server could not be reached |
 //! | `connection` | connections that count the bytes that came in on them |
 //! | `dns` | look-ups of names |
+//! | `reach` | reachability of upstreams |
 //! | `tls_roots` | certificate authorities |
 //! | `decompress` | bodies that come compressed |
 //! | `paced_body` | a client's body on its way to an upstream |
@@ -19,4 +20,5 @@ mod dns;
 pub(crate) mod fetch;
 pub(crate) mod fetch_limits;
 pub(crate) mod paced_body;
+pub(crate) mod reach;
 mod tls_roots;

@@ -18,6 +18,7 @@ mod demo;
 mod documents;
 mod doors;
 mod flags;
+mod health;
 mod images;
 mod judge;
 mod kept;

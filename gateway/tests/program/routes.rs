@@ -121,7 +121,9 @@ async fn metrics_are_on_a_loopback_address_or_on_their_own() {
     };
     assert_eq!(ask(&gateway).await.status, 200);
     rig::until("the log line", || !gateway.lines(r#""status":200"#).is_empty()).await;
-    let got = send(&client(false), request("GET", &gateway.url("/metrics"), "")).await;
+    let mut asking = request("GET", &gateway.url("/metrics"), "");
+    asking.headers_mut().insert("accept", "application/openmetrics-text".parse().unwrap());
+    let got = send(&client(false), asking).await;
     assert_eq!(got.header("content-type").split(';').next(), Some("application/openmetrics-text"));
     assert!(got.body.contains(counted) && got.body.ends_with("# EOF\n"), "{got:?}");
 

@@ -110,7 +110,8 @@ class Host:
         return until(f"the line of {request_id}", lambda: [one for one in self.lines() if one["request_id"] == request_id])
 
     def exposition(self):
-        with urllib.request.urlopen(self.metrics_url) as response:
+        asked = urllib.request.Request(self.metrics_url, headers={"accept": "application/openmetrics-text"})
+        with urllib.request.urlopen(asked) as response:
             return response.read().decode()
 
     def families(self):

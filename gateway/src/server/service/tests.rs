@@ -28,6 +28,7 @@ pub(crate) fn gateway(address: SocketAddr, load: Load) -> Gateway {
         seeds: Arc::new(Seeds::Fixed(1)),
         records: Arc::new(Records::new(Format::Json, None)),
         refusals: Arc::default(),
+        health: Arc::default(),
         callers: Arc::new(Callers::new(address, &[], false)),
         is_local: true,
         shows_metrics: false,
