@@ -107,6 +107,18 @@ pub(crate) fn manifests(each: impl FnOnce(&mut Command) -> Result<()>) -> Result
     each(&mut command)
 }
 
+/// Checks the chart of the gateway and the alert rules.
+pub(crate) fn deployment(mut each: impl FnMut(&mut Command) -> Result<()>) -> Result<()> {
+    let (creole, helm, promtool) = (gateway::binary()?, setup::helm()?, setup::promtool()?);
+    let python = setup::python_with_kubernetes()?;
+    let mut run = |name: &str, programs: &[&PathBuf]| {
+        let path = workspace::root().join("harness/hosts/operation").join(name);
+        each(Command::new(&python).arg("-B").arg(path).arg(workspace::root()).args(programs))
+    };
+    run("chart.py", &[&creole, &helm])?;
+    run("alerts.py", &[&promtool])
+}
+
 /// Starts a host in front of a scripted upstream. Returns the port on which the test script must
 /// start that upstream.
 fn start(host: Host, config: Value, children: &mut Children) -> Result<(Serving, u16)> {

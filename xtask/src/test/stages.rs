@@ -173,6 +173,7 @@ pub(super) fn stages_beside() -> Vec<Stage> {
         ("operation, worker", Work::Own(|_, each| operate::observe(Host::Worker, each))),
         ("operation, component", Work::Own(|_, each| operate::observe(Host::Component, each))),
         ("faults, envoy", Work::Own(|_, each| operate::faults(each))),
+        ("deployment", Work::Own(|_, each| operate::deployment(each))),
         ("page", Work::Own(|_, each| operate::page(each))),
     ];
     let others = [
