@@ -107,7 +107,8 @@ pub(crate) fn manifests(each: impl FnOnce(&mut Command) -> Result<()>) -> Result
     each(&mut command)
 }
 
-/// Checks the chart of the gateway and the alert rules.
+/// Checks the chart of the gateway and the alert rules, and starts the chart's container with the
+/// tasks of an operator's day.
 pub(crate) fn deployment(mut each: impl FnMut(&mut Command) -> Result<()>) -> Result<()> {
     let (creole, helm, promtool) = (gateway::binary()?, setup::helm()?, setup::promtool()?);
     let python = setup::python_with_kubernetes()?;
@@ -116,7 +117,8 @@ pub(crate) fn deployment(mut each: impl FnMut(&mut Command) -> Result<()>) -> Re
         each(Command::new(&python).arg("-B").arg(path).arg(workspace::root()).args(programs))
     };
     run("chart.py", &[&creole, &helm])?;
-    run("alerts.py", &[&promtool])
+    run("alerts.py", &[&promtool])?;
+    run("day.py", &[&creole, &helm, &promtool])
 }
 
 /// Starts a host in front of a scripted upstream. Returns the port on which the test script must
