@@ -4,7 +4,7 @@
 use std::pin::pin;
 use std::sync::Arc;
 
-use creole::{Failure, PassedHead};
+use creole::{Config, Failure, PassedHead};
 use http_body_util::{Either, Full};
 use hyper::body::{Body as _, Incoming};
 use hyper::http::request::Parts;
@@ -30,8 +30,12 @@ pub(crate) struct Passing {
 }
 
 /// Sends a request on to the first upstream, and returns the response for the client.
-pub(crate) async fn pass(caller: &Caller, asked: Passing, busy: &mut Busy) -> Response<Body> {
-    let config = &caller.config;
+pub(crate) async fn pass(
+    config: &Config,
+    caller: &Caller,
+    asked: Passing,
+    busy: &mut Busy,
+) -> Response<Body> {
     let Passing { mut live, held, head, mut body } = asked;
     let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
     let path = &*creole::with_version(path);

@@ -111,7 +111,13 @@ impl Gateway {
                 // The two futures below are boxed, so that a request that is answered at once holds
                 // no memory for them.
                 Decided::Passes(asked) => (
-                    Box::pin(passthrough::pass(&gateway.means.caller, *asked, &mut busy)).await,
+                    Box::pin(passthrough::pass(
+                        &gateway.config,
+                        &gateway.means.caller,
+                        *asked,
+                        &mut busy,
+                    ))
+                    .await,
                     false,
                 ),
                 Decided::Translated(asked) => {
