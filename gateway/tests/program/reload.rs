@@ -93,10 +93,11 @@ async fn begun(
     (response, out, seen)
 }
 
-/// Waits until the gateway has read its configuration so many times.
+/// Waits until the gateway has read its configuration so many times, by whole lines of its log.
 async fn read_again(gateway: &Gateway, times: usize) {
-    let said = || gateway.lines("the configuration ").len() >= times;
-    rig::until("the configuration", said).await;
+    let is_whole = |line: &&String| line.ends_with('}');
+    let lines = || gateway.lines("the configuration ").iter().filter(is_whole).count();
+    rig::until("the configuration", || lines() >= times).await;
 }
 
 #[tokio::test]

@@ -109,7 +109,7 @@ fn bad_documents_are_refused_with_path_and_expectation() {
         ),
         (
             r#"{"upstreams":{"a":{"guards":{"pairs":"off"}}}}"#,
-            "configuration: upstreams.a.guards.pairs: unknown key, expected one of pairing",
+            "configuration: upstreams.a.guards.pairs: unknown key; did you mean pairing? Expected one of pairing",
         ),
         (
             r#"{"upstreams":{"a":{"guards":{"breaker":{"withhold_after":1}}}}}"#,
