@@ -137,6 +137,8 @@ def gone(check, one, upstream):
     """The upstream is gone: no new requests, but the process lives."""
     upstream.shutdown()
     upstream.server_close()
+    # The gateway keeps an idle connection for four seconds, and its thread here goes on.
+    time.sleep(5)
     check("gone: the client reads why", ask(NEW).status == 502)
     until("the gauge", lambda: gauge("creole_gateway_upstream_reachable") == 0)
     check("gone: not ready", one.probe("readinessProbe") == 503)
