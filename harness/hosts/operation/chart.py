@@ -9,6 +9,7 @@ CREOLE_WRITE=1 writes the manifests and the chart's copy of the alert rules.
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -160,6 +161,12 @@ def main(root, creole, helm):
         config.write_text(objects["ConfigMap"]["data"]["creole.json"])
         done = subprocess.run([creole, "check-config", config], capture_output=True, text=True)
         check("the gateway takes the configuration", done.returncode == 0, done.stderr)
+        # The page's command, without a cluster.
+        page = (root / "docs/deploy.md").read_text().replace("\\\n", "")
+        [command] = re.findall(r"^helm upgrade --install (.*)$", page, re.MULTILINE)
+        words = [str(chart) if word == "deploy/kubernetes/chart/creole" else word for word in command.split()]
+        done = subprocess.run([helm, "template", *words], cwd=folder, capture_output=True, text=True)
+        check("helm takes the command of docs/deploy.md", done.returncode == 0, done.stderr)
     known = subprocess.run([creole, "serve", "--help"], capture_output=True, text=True).stdout
     for flag in [arg.partition("=")[0] for arg in container["args"][1:]]:
         check(f"the gateway knows {flag}", f" {flag} " in known, known)

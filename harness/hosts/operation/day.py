@@ -74,14 +74,19 @@ def rotate(check, one, keys, upstream):
     check("rotate: the running answer goes on to its end", running[0].text.count("canary-upstream") == 51, running[0].text[-300:])
 
 
-def find(check, one):
-    """A client shows an error: its line has the cause, also the upstream that refuses Creole's key."""
+def find(check, one, root):
+    """A client shows an error: its line has the cause, also the upstream that refuses Creole's key, which an alert tells."""
     for word, cause, outcome in [("401", "upstream_refused", "failed_operator"), ("429", "upstream_refused", "failed_upstream"), ("unfinished", "upstream_broke_off", "failed_upstream")]:
         got = ask(NEW, word, word == "unfinished")
         shown = re.search(r'"request_id":"(req_\w+)"', got.text)
         check(f"find: {word} shows an id", bool(shown), got.text)
         lines = until("the line", lambda: [json.loads(line) for line in one.log.read_text().splitlines() if shown[1] in line])
         check(f"find: {word}: its cause", [(line["cause"], line["outcome"]) for line in lines] == [(cause, outcome)], str(lines))
+    filter = re.search(r"^jq -cR '(.*)' creole.log$", (root / "docs/alerts.md").read_text(), re.MULTILINE)[1]
+    if shutil.which("jq"):
+        done = subprocess.run(["jq", "-cR", filter, one.log], capture_output=True, text=True)
+        found = [json.loads(line) for line in done.stdout.splitlines()]
+        check("find: the filter of docs/alerts.md shows it", [line["cause"] for line in found] == ["upstream_refused"], done.stdout + done.stderr)
     check("find: no key is in the log", not re.search(r"key-of-team|upstream-(old|new)", one.log.read_text()))
 
 
@@ -162,7 +167,7 @@ def main(root, creole, helm, promtool):
         pod.lay(one.volumes["keys"], "keys", keys)
         deploy(check, one)
         rotate(check, one, keys, upstream)
-        find(check, one)
+        find(check, one, root)
         memory(check)
         back(check, one, config)
         metrics(check, root, promtool)
