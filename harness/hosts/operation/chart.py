@@ -37,7 +37,7 @@ CHOICES = [
 # What a person may get wrong, and words of what Helm then says.
 WRONG = [
     (["--set", "image.tags=1"], "additional properties 'tags' not allowed"),
-    (["--set", "config=nojson"], "config is no JSON object"),
+    (["--set", "config=creole.json"], "give a file that `creole check-config` accepts, --set-file config=creole.json"),
     (["--set", "readinessPath=/"], "'/readinessPath': value must be one of '/readyz', '/healthz'"),
     (["--set", "image.digest=latest"], "'/image/digest'"),
     (["--kube-version", "1.29.0"], "requires kubeVersion: >=1.30.0-0"),
