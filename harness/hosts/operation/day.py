@@ -63,7 +63,7 @@ def rotate(check, one, keys, upstream):
     thread.start()
     until("the stream", lambda: gauge("creole_gateway_streams_running") == 1)
     time.sleep(1)
-    keys.update({"team-a": NEW, "vllm": "upstream-new"})
+    keys.update({"team-a": NEW + "\n", "vllm": "upstream-new\n"})
     pod.lay(one.volumes["keys"], "keys", keys)
     until("the new key", lambda: ask(NEW).status == 200)
     check("rotate: the old key is refused", ask(OLD).status == 401)
