@@ -11,6 +11,7 @@ use clap::Args;
 use creole::Config;
 use creole::config::{Key, Secrets, Upstream};
 use creole::profile::presets::{KnownServer, PRESETS};
+use etcetera::BaseStrategy as _;
 
 use crate::CommandFailed;
 use crate::file_state::FileState;
@@ -107,8 +108,8 @@ fn variable(name: &str) -> Option<String> {
 
 /// Returns the path of the configuration in the user's folder of configurations.
 fn usual_file() -> Option<PathBuf> {
-    let folders = directories::ProjectDirs::from("", "", "creole")?;
-    Some(folders.config_dir().join("config.json"))
+    let folders = etcetera::choose_base_strategy().ok()?;
+    Some(folders.config_dir().join("creole/config.json"))
 }
 
 /// Services of the server tools that Creole runs for models, as flags name them.

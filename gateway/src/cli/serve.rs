@@ -16,7 +16,7 @@ use crate::probe::{look, window};
 use crate::server::door::Door;
 use crate::server::listen;
 use crate::server::ready::{Ready, listening, reachable};
-use crate::server::reload::{ConfigSource, Read};
+use crate::server::reload::{ConfigRead, ConfigSource};
 use crate::server::signals::Stop;
 use crate::terminal;
 use crate::upstream::client::UpstreamClient;
@@ -63,7 +63,7 @@ pub(crate) fn run(options: &Serve) -> Result<(), CommandFailed> {
     let read = || {
         let files = FilesRead::default();
         let config = for_serving(options, &files, |_| None).map(|serving| serving.config);
-        Read { config: config.map_err(CommandFailed::reason), files: files.all() }
+        ConfigRead { config: config.map_err(CommandFailed::reason), files: files.all() }
     };
     let source = (!files.is_empty()).then(|| ConfigSource { files, read: Box::new(read) });
     let mut hints = hints(options, &config);

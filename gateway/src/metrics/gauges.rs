@@ -10,18 +10,18 @@ use prometheus_client::metrics::MetricType;
 use super::Labels;
 
 /// Reader of a gauge: its values with their labels. A gauge without a value is left out.
-type Read = Box<dyn Fn() -> Vec<(Labels, u64)> + Send + Sync>;
+type GaugeReader = Box<dyn Fn() -> Vec<(Labels, u64)> + Send + Sync>;
 
 /// Gauges of the process, in the order in which they are written.
 #[derive(Clone, Default)]
 pub(super) struct Gauges(Arc<Mutex<Vec<Gauge>>>);
 
 /// Gauge with its name, its help text and its reader.
-type Gauge = (&'static str, &'static str, Read);
+type Gauge = (&'static str, &'static str, GaugeReader);
 
 impl Gauges {
     /// Adds a gauge with its name and its help text.
-    pub(super) fn add(&self, name: &'static str, help: &'static str, read: Read) {
+    pub(super) fn add(&self, name: &'static str, help: &'static str, read: GaugeReader) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push((name, help, read));
     }
 }

@@ -92,16 +92,10 @@ pub(crate) async fn pass(
     // The rest of the request's body concerns only the upstream.
     busy.reach(Stage::Whole);
     live.held = Some(held);
-    match answered {
-        Ok(response) => {
-            caller.reach.note(&name, true);
-            passed(response, name, live)
-        }
-        Err(error) => live.fail(client::of_client(&error).unwrap_or_else(|| {
-            let failure = client::unreachable(&name, &error);
-            caller.reach.note_failure(&name, &failure);
-            failure
-        })),
+    let of_client = answered.as_ref().err().and_then(client::of_client);
+    match of_client.map_or_else(|| caller.noted(&name, answered), Err) {
+        Ok(response) => passed(response, name, live),
+        Err(failure) => live.fail(failure),
     }
 }
 

@@ -23,11 +23,11 @@ pub(crate) struct ConfigSource<'s> {
     /// Files that the configuration was read from.
     pub(crate) files: Vec<FileState>,
     /// Function that reads the configuration, and returns the files that were needed.
-    pub(crate) read: Box<dyn Fn() -> Read + 's>,
+    pub(crate) read: Box<dyn Fn() -> ConfigRead + 's>,
 }
 
 /// Configuration that was read, or the reason for which it cannot be used.
-pub(crate) struct Read {
+pub(crate) struct ConfigRead {
     pub(crate) config: Result<Config, String>,
     pub(crate) files: Vec<FileState>,
 }
@@ -49,7 +49,7 @@ pub(crate) async fn run(
             () = signal.received() => {}
             () = changed(&files) => {}
         }
-        let Read { config, files: needed } = read();
+        let ConfigRead { config, files: needed } = read();
         files = needed;
         match config.and_then(&replace) {
             Ok(()) => {

@@ -8,6 +8,7 @@ use creole::{Call, Config, Failure, To};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::{Method, Request, Response, Uri};
+use hyper_util::client::legacy;
 
 use crate::headers;
 use crate::upstream::client::{self, UpstreamClient};
@@ -47,17 +48,25 @@ impl Caller {
         };
         let name = &upstream.name;
         let request = request(upstream, call).ok_or(Failure::NoRoute)?;
-        match self.client.send(request).await {
-            Ok(response) => {
-                self.reach.note(name, true);
-                Ok(response)
-            }
-            Err(error) => {
-                let failure = client::unreachable(name, &error);
-                self.reach.note_failure(name, &failure);
-                Err(failure)
-            }
+        let answered = self.client.send(request).await;
+        self.noted(name, answered)
+    }
+
+    /// Notes whether a request reached an upstream.
+    ///
+    /// # Errors
+    /// The upstream could not be reached.
+    pub(crate) fn noted(
+        &self,
+        name: &str,
+        answered: Result<Response<Incoming>, legacy::Error>,
+    ) -> Result<Response<Incoming>, Failure> {
+        let answered = answered.map_err(|error| client::unreachable(name, &error));
+        match &answered {
+            Ok(_) => self.reach.note(name, true),
+            Err(failure) => self.reach.note_failure(name, failure),
         }
+        answered
     }
 }
 
