@@ -293,7 +293,7 @@ impl Failure {
                 (Cause::Forbidden, Error::new(Fault::Client, ErrorKind::Permission, reason))
             }
             Self::Misconfigured => {
-                let message = "This gateway's configuration of the route is not valid.";
+                let message = "This gateway's configuration of the route is not valid: its operator must mend it";
                 let error =
                     Error::new(Fault::Operator, ErrorKind::Api, message).with_should_retry(false);
                 (Cause::Misconfigured, error)

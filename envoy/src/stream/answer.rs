@@ -49,7 +49,7 @@ impl Stream {
         self.was_unchecked = true;
         Some(
             "route check: nothing behind this filter looks at where translated requests go: add creole-guard \
-             of envoy/envoy.yaml, or set check_route to false"
+             (creole envoy-config prints it), or set check_route to false"
                 .to_owned(),
         )
     }

@@ -3,6 +3,7 @@
 mod check_config;
 mod demo;
 mod manual;
+mod envoy_config;
 mod serve;
 mod translate;
 
@@ -19,6 +20,7 @@ use crate::terminal;
 use check_config::CheckConfig;
 use demo::Demo;
 use manual::{Completions, Manual};
+use envoy_config::EnvoyConfig;
 use serve::Serve;
 use translate::Translate;
 
@@ -50,6 +52,8 @@ enum Command {
     /// Write the manual pages into a folder
     #[command(hide = true)]
     Manual(Manual),
+    /// Print a finished configuration for an Envoy with Creole's filter
+    EnvoyConfig(Box<EnvoyConfig>),
     /// Read one PDF from standard input, and print its text: what the gateway runs for each
     /// document
     #[command(hide = true)]
@@ -78,6 +82,7 @@ pub(crate) fn run() -> ExitCode {
         Command::CheckConfig(options) => check_config::run(&options),
         Command::Completions(options) => manual::complete(&options, Cli::command()).map(|()| true),
         Command::Manual(options) => manual::write(&options, Cli::command()).map(|()| true),
+        Command::EnvoyConfig(options) => envoy_config::run(&options).map(|()| true),
     };
     let (reason, code) = match done {
         Ok(true) => return ExitCode::SUCCESS,

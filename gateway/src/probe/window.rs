@@ -34,7 +34,7 @@ pub(crate) enum Fit {
 pub(crate) fn verdict(window: u64) -> Fit {
     match window {
         ..WINDOW_MIN => Fit::Fails,
-        ..WINDOW_ENOUGH => Fit::Limited,
+        WINDOW_MIN..WINDOW_ENOUGH => Fit::Limited,
         _ => Fit::Works,
     }
 }

@@ -17,6 +17,7 @@ mod compressed;
 mod demo;
 mod documents;
 mod doors;
+mod envoy_config;
 mod flags;
 mod health;
 mod images;

@@ -19,7 +19,7 @@ import tempfile
 
 import yaml
 import replicas
-from client import Checks
+from client import Checks, send, until
 
 RAW = {
     "name": "envoy.transport_sockets.raw_buffer",
@@ -48,7 +48,7 @@ def commented(template):
 def guard(document):
     """Policies of `creole-guard` in a document, without the names of clusters of models."""
     found = [rules for rules in members(document, "policies") if "condition" in rules.get("creole_route", {})]
-    return [re.sub(r'"upstream"|"outbound[^"]*"', '"MODELS"', json.dumps(one, sort_keys=True)) for one in found]
+    return [re.sub(r'"upstream"|"vllm"|"outbound[^"]*"', '"MODELS"', json.dumps(one, sort_keys=True)) for one in found]
 
 
 def hashed(documents):
@@ -71,7 +71,7 @@ def recipes(page):
     """Creole's configuration and the commands of each recipe of a page: what follows `json` is `sh`."""
     blocks = re.findall(r"```(\w+)\n(.*?)```", page, re.DOTALL)
     for (kind, document), (_, commands) in zip(blocks, blocks[1:]):
-        if kind == "json" and '"$TEMPLATE"' in commands:
+        if kind == "json" and "creole envoy-config" in commands:
             yield document, commands
 
 
@@ -79,6 +79,33 @@ def sides(page):
     """The configuration that a page's difference begins with, and the one that it leads to."""
     difference = re.search(r"```diff\n(.*?)```", page, re.DOTALL)[1].splitlines()
     return ("\n".join(line[1:] for line in difference if not line.startswith(other)) for other in "+-")
+
+
+def answers(folder, creole, envoy, wasm):
+    """Starts an Envoy as `creole envoy-config` says, in front of the demo model, with a key for clients."""
+    ports = [replicas.free_port() for _ in range(3)]
+    model, listen, admin = [f"127.0.0.1:{port}" for port in ports]
+    path, log = folder / "finished.yaml", folder / "finished.log"
+    flags = ["--upstream", f"http://{model}/v1", "--client-key-env", "TEAM_KEY", "--model", "demo"]
+    flags += ["--listen", listen, "--admin", admin, "--wasm", wasm]
+    path.write_text(subprocess.run([creole, "envoy-config", *flags], capture_output=True, text=True, check=True).stdout)
+    body = json.dumps({"model": "m", "max_tokens": 50, "messages": [{"role": "user", "content": "demo:say Hello."}]})
+    keys = {**os.environ, "TEAM_KEY": "sk-team"}
+    with log.open("w") as written:
+        demo = [creole, "demo", "--listen", "127.0.0.1:0", "--model-listen", model]
+        started = [subprocess.Popen(demo, stdout=written, stderr=written)]
+        proxy = [envoy, "-c", path, "--disable-hot-restart"]
+        started.append(subprocess.Popen(proxy, env=keys, stdout=written, stderr=written))
+    try:
+        until("Envoy listens", lambda: all(map(replicas.listens, ports)), 60)
+        # Without the guard, the second request that is let in would get 500.
+        for key, status, says in [("team", 200, "Hello."), ("other", 401, "authentication_error"), ("team", 200, "Hello.")]:
+            got = send(listen, "/v1/messages", body, {"x-api-key": f"sk-{key}"})
+            assert got.status == status and says in got.text, f"{got.text} {log.read_text()[-800:]}"
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
 
 
 def rendered(root, wasm, config, transport=json.dumps(RAW)):
@@ -123,16 +150,16 @@ def main(root, creole, envoy, wasm, tls, authorities):
         recipe = folder / str(number)
         recipe.mkdir()
         (recipe / "creole.json").write_text(document)
-        (recipe / "envoy").symlink_to(root / "envoy")
         (recipe / "dist").mkdir()
         (recipe / "dist/creole.wasm").symlink_to(wasm)
         (recipe / "bin").mkdir()
         (recipe / "bin/envoy").symlink_to(envoy)
-        commands = commands.replace("envoy -c", "envoy --mode validate -c").replace(roots, authorities)
+        (recipe / "bin/creole").symlink_to(creole)
+        commands = commands.replace("envoy -c", "envoy --mode validate -c")
         # What stands for a key is refused as none.
         commands = commands.replace("sk-…", "sk-own")
         # As the page sets them in a clone.
-        own = {"WASM": str(recipe / "dist/creole.wasm"), "TEMPLATE": "envoy/envoy.yaml"}
+        own = {"WASM": str(recipe / "dist/creole.wasm"), "SSL_CERT_FILE": authorities}
         paths = {**os.environ, **own, "PATH": f"{recipe}/bin:{os.environ['PATH']}"}
         done = subprocess.run(["sh", "-ec", commands], cwd=recipe, env=paths, capture_output=True, text=True)
         said = done.stderr + done.stdout + (recipe / "envoy.log").read_text()
@@ -142,6 +169,8 @@ def main(root, creole, envoy, wasm, tls, authorities):
     for name, text in {"before": before, "after": after.replace("dist/creole.wasm", wasm)}.items():
         done = validated(name, text)
         check(f"docs/envoy.md: Envoy takes what is {name} the change", done.returncode == 0, done.stderr[-500:])
+    check("docs/envoy.md: the change has the guard", guard(yaml.safe_load(after)) == guard(yaml.safe_load(good)), after)
+    check.run("what envoy-config prints answers", lambda: answers(folder, creole, envoy, wasm))
     tags = sorted(map(str, next(members(yaml.safe_load(good), "stats_tags"))))
     # From here on, what only a cluster could run.
     for name, kinds in {
