@@ -25,16 +25,32 @@ use support::fixture::{self, Fixture};
 
 #[test]
 fn the_table_of_upstreams_says_what_the_fixtures_prove() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/upstreams.md");
-    let expected = document(&fixture::all());
-    if std::env::var_os("CREOLE_WRITE").is_some() {
-        fs::write(&path, &expected).unwrap();
-    }
+    assert_current("docs/upstreams.md", |_| document(&fixture::all()));
+}
+
+#[test]
+fn the_readme_says_how_many_fixtures_there_are() {
+    assert_current("README.md", |page| {
+        let (before, rest) = page.split_once("<!-- fixtures -->").unwrap();
+        let (_, after) = rest.split_once("<!-- end of fixtures -->").unwrap();
+        let count = fixture::all().len();
+        format!("{before}<!-- fixtures -->{count}<!-- end of fixtures -->{after}")
+    });
+}
+
+/// Checks that a page is what `make` returns for it, and writes the page if the user wants that.
+#[track_caller]
+fn assert_current(page: &str, make: impl FnOnce(&str) -> String) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(page);
     let found = fs::read_to_string(&path).unwrap_or_default();
+    let expected = make(&found);
+    if std::env::var_os("CREOLE_WRITE").is_some() {
+        return fs::write(&path, &expected).unwrap();
+    }
     let differs = found.lines().zip(expected.lines()).position(|(left, right)| left != right);
     assert!(
         found == expected,
-        "docs/upstreams.md is stale, from line {}; write it anew with CREOLE_WRITE=1 cargo \
+        "{page} is stale, from line {}; write it anew with CREOLE_WRITE=1 cargo \
          test --test upstreams",
         differs.unwrap_or_else(|| expected.lines().count().min(found.lines().count())) + 1
     );

@@ -204,6 +204,22 @@ fn the_pages_for_users_stay_short() {
 }
 
 #[test]
+fn fractions_of_processor_time_are_those_of_the_last_run() {
+    let page = read(Path::new("docs/speed.md"));
+    let (by_hand, measured) = page.split_once("<!-- From here on, made").unwrap();
+    let readme = read(Path::new("README.md"));
+    let quoted: Vec<String> = [by_hand, &readme]
+        .into_iter()
+        .flat_map(|text| text.split(" 1/").skip(1))
+        .map(|rest| rest.split(|letter: char| !letter.is_ascii_digit()).next().unwrap().to_owned())
+        .collect();
+    assert!(quoted.len() > 4, "the pages have no fractions any more: {quoted:?}");
+    let is_measured = |number: &String| measured.contains(&format!("| {number}x |"));
+    let lost: Vec<String> = quoted.into_iter().filter(|number| !is_measured(number)).collect();
+    none("fractions that are not in the last run: 1/", &lost);
+}
+
+#[test]
 fn a_change_is_one_line_of_the_changelog() {
     const COLUMNS_MAX: usize = 120;
     let changelog = read(Path::new("CHANGELOG.md"));
