@@ -187,12 +187,7 @@ impl Config {
     /// # Errors
     /// The same errors as for [`Config::from_json`].
     pub fn from_document(text: &str, secrets: &Secrets<'_>) -> Result<Self, ConfigError> {
-        // Editors on Windows write a byte order mark.
-        let mut text = text.strip_prefix('\u{feff}').unwrap_or(text).to_owned();
-        // Spaces take the place of comments, so places in errors stay right. The reader reports a
-        // comment without an end.
-        let _ = json_strip_comments::strip(&mut text);
-        let text = text.as_str();
+        let text = &*without_comments(text);
         let mut reader = Reader::new(text, DEPTH_MAX);
         let (document, settings) = read_document(&mut reader).map_err(|error| {
             let is_syntax = error.is_syntax();
@@ -228,6 +223,17 @@ impl Config {
         }
         Ok(())
     }
+}
+
+/// Returns a configuration document as JSON: without comments, commas after the last value, and the
+/// byte order mark that editors on Windows write.
+#[must_use]
+pub fn without_comments(text: &str) -> String {
+    let mut text = text.strip_prefix('\u{feff}').unwrap_or(text).to_owned();
+    // Spaces take the place of comments, so places in errors stay right. The reader reports a
+    // comment without an end.
+    let _ = json_strip_comments::strip(&mut text);
+    text
 }
 
 fn read_document(reader: &mut Reader<'_>) -> Result<(Document, Settings), Error> {

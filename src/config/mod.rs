@@ -37,7 +37,7 @@ pub use clusters::ClusterCalls;
 pub use credentials::{
     CREDENTIAL_BYTES_MAX, Key, Secrets, ServiceKey, UpstreamHeader, is_variable,
 };
-pub use document::ConfigError;
+pub use document::{ConfigError, without_comments};
 pub use fetch_images::{FetchImages, ImageHost};
 pub(crate) use fetch_images::{split_authority, usual_port};
 pub use mcp::{

@@ -2,14 +2,13 @@
 //! `envoy/envoy.yaml`.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use creole::Config;
-use creole::config::{Key, Upstream, is_variable};
+use creole::config::{Key, Upstream, is_variable, without_comments};
 use creole::profile::presets::KnownServer;
 use hyper::Uri;
 use serde_json::{Value, json};
@@ -70,7 +69,7 @@ pub(crate) fn run(options: &EnvoyConfig) -> Result<(), CommandFailed> {
     let mut notes = config.check_clusters().map_err(CommandFailed::Usage)?;
     config.check_client_keys().map_err(CommandFailed::Usage)?;
     let Some(upstream) = config.first_upstream() else { return Ok(()) };
-    if options.chosen.is_open() && upstream.preset == "default" {
+    if is_open(&options.chosen) && upstream.preset == "default" {
         notes.push("the upstream's profile is default; --profile NAME takes another".to_owned());
     }
     let is_open = config.client_keys.is_empty() && upstream.has_secrets();
@@ -119,6 +118,11 @@ pub(crate) fn run(options: &EnvoyConfig) -> Result<(), CommandFailed> {
     Ok(())
 }
 
+/// Returns true if no flag names the upstream's kind of server, so that it may be guessed.
+fn is_open(chosen: &Chosen) -> bool {
+    chosen.profile.is_none() && chosen.config.is_none()
+}
+
 /// Reads a document without the values of its secrets: only Envoy has them.
 fn read(document: &str) -> Result<Config, CommandFailed> {
     let read = Config::from_json(document, |name| Some(format!("unused-{name}")));
@@ -129,7 +133,7 @@ fn read(document: &str) -> Result<Config, CommandFailed> {
 fn document(options: &EnvoyConfig) -> Result<Value, CommandFailed> {
     let failed = |reason: String| CommandFailed::Usage(format!("--config: {reason}"));
     let text = match &options.chosen.config {
-        Some(file) => fs::read_to_string(file).map_err(|error| failed(error.to_string()))?,
+        Some(file) => without_comments(&configure::text_of(file).map_err(failed)?),
         None => "{}".to_owned(),
     };
     let config = completed(read(&text)?, options)?;
@@ -169,8 +173,8 @@ fn completed(mut config: Config, options: &EnvoyConfig) -> Result<Config, Comman
             let first = config.first_upstream()?;
             guess::by_list_or_port(&first.url, None)
         });
-        if let Some(guess) = guess.filter(|_| chosen.is_open()) {
-            configure::take(&mut config, guess, Some(url))?;
+        if let Some(guess) = guess.filter(|_| is_open(chosen)) {
+            configure::take(&mut config, guess, &chosen.named(Some(url)))?;
         }
     }
     config.fill_urls();

@@ -2,8 +2,8 @@
 
 mod check_config;
 mod demo;
-mod manual;
 mod envoy_config;
+mod manual;
 mod serve;
 mod translate;
 
@@ -19,8 +19,8 @@ use crate::launch::{self, Launch};
 use crate::terminal;
 use check_config::CheckConfig;
 use demo::Demo;
-use manual::{Completions, Manual};
 use envoy_config::EnvoyConfig;
+use manual::{Completions, Manual};
 use serve::Serve;
 use translate::Translate;
 
