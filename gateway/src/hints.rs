@@ -1,7 +1,5 @@
 //! Example commands for clients of the gateway, printed at its start.
 
-use std::net::SocketAddr;
-
 use crate::probe::window;
 
 /// Values from which the example commands are made.
@@ -20,17 +18,17 @@ pub(crate) struct Hints {
 
 impl Hints {
     /// Returns a `curl` command that requests a streamed answer.
-    pub(crate) fn curl(&self, address: SocketAddr) -> String {
+    pub(crate) fn curl(&self, url: &str) -> String {
         let Self { key, model, prompt, .. } = self;
         format!(
-            r#"  curl -N http://{address}/v1/messages \
+            r#"  curl -N {url}/v1/messages \
     -H 'content-type: application/json' -H 'anthropic-version: 2023-06-01' -H "x-api-key: {key}" -d '{{
       "model": "{model}", "max_tokens": 100, "stream": true,
       "messages": [{{"role": "user", "content": "{prompt}"}}]}}'"#
         )
     }
 
-    pub(crate) fn claude_code(&self, address: SocketAddr) -> String {
+    pub(crate) fn claude_code(&self, url: &str) -> String {
         let Self { key, model, small, .. } = self;
         let mut sizes = String::new();
         if let Some(window) = self.window {
@@ -40,7 +38,7 @@ impl Hints {
             }
         }
         format!(
-            "  ANTHROPIC_BASE_URL=http://{address} ANTHROPIC_AUTH_TOKEN={key} ANTHROPIC_MODEL={model} \\\n    \
+            "  ANTHROPIC_BASE_URL={url} ANTHROPIC_AUTH_TOKEN={key} ANTHROPIC_MODEL={model} \\\n    \
              ANTHROPIC_DEFAULT_HAIKU_MODEL={small} ANTHROPIC_DEFAULT_SONNET_MODEL={model} {sizes}claude"
         )
     }

@@ -7,8 +7,8 @@ use super::clients::ClientKeyDocument;
 use super::credentials::{HeaderDocument, KeyDocument, Secrets, Unquoted, key_of, own_headers};
 use super::misplaced;
 use super::{
-    Config, Guards, InvalidToolCall, ModelMap, Protocol, SessionHeaders, SessionId, Settings,
-    Target, ToolStream, Upstream,
+    ClientCertificate, Config, Guards, InvalidToolCall, ModelMap, Protocol, SessionHeaders,
+    SessionId, Settings, Target, ToolStream, Upstream,
 };
 use crate::json::{Error, Reader, Writer, quoted};
 use crate::profile::Profile;
@@ -91,6 +91,9 @@ keys! {
         /// `{"env": NAME}`, the environment variable of that name, `{"file": PATH}`, the text of
         /// that file, for the gateway alone, or `"none"`.
         key: KeyDocument = KeyDocument::Client;
+        /// Gateway: certificate with which the gateway identifies itself to the upstream. Both
+        /// files are read again when they change.
+        client_certificate: ClientCertificate = ClientCertificate::default();
         /// Headers of every request to the upstream, by name. A value is a text, `{"env": NAME}`,
         /// the environment variable of that name, or `{"file": PATH}`.
         headers: Option<Named<HeaderDocument>> = None;
@@ -290,6 +293,10 @@ impl UpstreamDocument {
             .or_else(|(member, reason)| refuse(path(&format!("key.{member}")), reason))?;
         let headers = own_headers(self.headers, secrets)
             .or_else(|(header, reason)| refuse(path(&format!("headers.{header}")), reason))?;
+        let ClientCertificate { certificate, key: private } = &self.client_certificate;
+        if certificate.is_empty() != private.is_empty() {
+            return refuse(path("client_certificate"), "expected both certificate and key");
+        }
         let session = SessionHeaders::of(self.session_headers, self.session_id)
             .or_else(|(at, reason)| refuse(path(&format!("session_headers[{at}]")), reason))?;
         let cluster = self.cluster.unwrap_or_default();
@@ -320,6 +327,7 @@ impl UpstreamDocument {
             key,
             headers,
             session,
+            client_certificate: self.client_certificate,
             guards,
         })
     }

@@ -170,6 +170,14 @@ keys! {
         action: BreakerAction = BreakerAction::Withhold;
     }
 
+    /// Certificate with which Creole identifies itself to an upstream, as files in PEM.
+    pub ClientCertificate {
+        /// File with the certificate, and with those of the authorities between it and the root.
+        certificate: String = String::new();
+        /// File with the private key.
+        key: String = String::new();
+    }
+
     /// Right side of the model map: an upstream and a model.
     pub Target {
         /// Name of the upstream in `upstreams`; may be empty where there is only one upstream.
@@ -361,6 +369,8 @@ pub struct Upstream {
     pub headers: Vec<UpstreamHeader>,
     /// Headers that carry the id of a request's conversation.
     pub session: SessionHeaders,
+    /// Certificate for the upstream; empty if there is none.
+    pub client_certificate: ClientCertificate,
     /// Guards for requests to this upstream; if `None`, the guards of `settings` apply.
     pub guards: Option<Guards>,
 }
@@ -396,6 +406,7 @@ impl Upstream {
             key: Key::Client,
             headers: Vec::new(),
             session: SessionHeaders::default(),
+            client_certificate: ClientCertificate::default(),
             guards: None,
         }
     }
@@ -406,11 +417,13 @@ impl Upstream {
         document::Preset(self.preset).profile(self.protocol) == self.profile
     }
 
-    /// Returns true if a request to the upstream carries a secret of the operator: a key or a
-    /// header.
+    /// Returns true if a request to the upstream carries a secret of the operator: a key, a header
+    /// or a certificate.
     #[must_use]
     pub fn has_secrets(&self) -> bool {
-        matches!(self.key, Key::Secret(_)) || self.headers.iter().any(|header| header.is_secret)
+        matches!(self.key, Key::Secret(_))
+            || self.headers.iter().any(|header| header.is_secret)
+            || self.client_certificate != ClientCertificate::default()
     }
 }
 

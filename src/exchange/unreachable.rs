@@ -46,6 +46,12 @@ pub enum Unreachable {
     NotTrusted,
     /// Connection to the upstream that the host's sandbox does not allow.
     NotAllowed,
+    /// Missing connection to the proxy that the host uses, or no answer of the proxy in time.
+    NoProxy,
+    /// Refusal of the host's user name or password by the proxy.
+    ProxyLogin,
+    /// Refusal of the connection by the proxy, which may not reach the upstream either.
+    ProxyRefused,
     /// Lack of file descriptors on the host.
     NoFiles,
     /// Limit of the platform on calls per request, such as the subrequests of a Cloudflare Worker.
@@ -67,6 +73,7 @@ impl Unreachable {
                     | Self::Expired
                     | Self::AuthorityAsServer
                     | Self::BadCertificate
+                    | Self::ProxyLogin
                     | Self::TooManyCalls
             ))
     }
@@ -103,6 +110,9 @@ impl Unreachable {
             Self::BadCertificate => "TLS: its certificate is not valid",
             Self::NotTrusted => "TLS: the connection is not trusted",
             Self::NotAllowed => "the component's host does not allow it",
+            Self::NoProxy => "the proxy on the way to it cannot be reached, or does not answer",
+            Self::ProxyLogin => "the proxy on the way to it wants another user or password (407)",
+            Self::ProxyRefused => "the proxy on the way to it refused the connection",
             Self::NoFiles => "this host has no more file descriptors",
             Self::TooManyCalls => {
                 "this request needs more calls than the platform allows for one (subrequests)"

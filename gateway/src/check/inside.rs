@@ -89,8 +89,7 @@ impl Inside {
         config.client_keys = creole::config::ClientKeys::default();
         config.settings.log = Log::Info;
         let tap = Tap::default();
-        let connector = client::connector(&config.settings.server_tools.private_networks)?
-            .with_tap(tap.clone());
+        let connector = client::connector(&config)?.with_tap(tap.clone());
         let apart = Offload::start(NonZero::<usize>::MIN)
             .map_err(|error| format!("cannot start a thread: {error}"))?;
         let mut seed = [0; 16];
@@ -115,6 +114,7 @@ impl Inside {
             callers: Arc::new(Callers::new(own, &[], false)),
             is_local: true,
             shows_metrics: false,
+            tls: None,
             load: Load::default(),
         };
         Ok(Self { gateway: Arc::new(gateway), client, lines, tap, patience })

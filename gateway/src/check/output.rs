@@ -1,7 +1,6 @@
 //! Output of the results of `creole check`: a table for people, JSON for machines.
 
 use std::io::{self, Write as _};
-use std::net::{Ipv4Addr, SocketAddr};
 
 use creole::json::Writer;
 use creole::text::harmless;
@@ -12,7 +11,7 @@ use crate::hints::Hints;
 use crate::probe::look::PLACEHOLDER;
 
 /// Address at which `creole serve` listens by default.
-const USUAL_ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8787);
+const USUAL_URL: &str = "http://127.0.0.1:8787";
 
 /// Warnings that are not printed, because the rows of the table explain them.
 const EXPLAINED: [&str; 3] = ["images_refused", "dropped:image", "count_estimated"];
@@ -175,7 +174,7 @@ pub(super) fn commands(
     let model = shell(model);
     let key = PLACEHOLDER.to_owned();
     let hints = Hints { key, small: model.clone(), model, window, prompt: "" };
-    let mut commands = vec![format!("  creole serve{flags}"), hints.claude_code(USUAL_ADDRESS)];
+    let mut commands = vec![format!("  creole serve{flags}"), hints.claude_code(USUAL_URL)];
     if config.is_none() && is_listed {
         // `creole launch` takes no configuration.
         commands.insert(0, format!("  creole launch claude{flags}"));

@@ -10,7 +10,7 @@ use crate::CommandFailed;
 use crate::hints::Hints;
 use crate::server::door::{Door, View, address};
 use crate::server::listen;
-use crate::server::ready::{Ready, listening};
+use crate::server::ready::Ready;
 use crate::server::signals::Stop;
 use crate::terminal;
 
@@ -76,7 +76,7 @@ fn configured(protocol: Protocol) -> Result<Config, String> {
 }
 
 fn announce(ready: Ready, model: &str) {
-    let address = ready.address;
+    let url = &ready.url();
     let hints = Hints {
         key: "demo".to_owned(),
         model: MODEL.to_owned(),
@@ -84,14 +84,14 @@ fn announce(ready: Ready, model: &str) {
         window: None,
         prompt: PROMPT,
     };
-    let first = listening(address);
-    let curl = hints.curl(address);
-    let claude = hints.claude_code(address);
+    let first = ready.listening();
+    let curl = hints.curl(url);
+    let claude = hints.claude_code(url);
     let task =
         r#"-p 'demo:tool Bash demo:input {"command": "echo hello", "description": "Say hello"}'"#;
     let page = ready.page();
     terminal::print(&format!(
-        "{first}\nCreole answers at http://{address}, in front of the demo model at {model}/v1.\nIt contains no \
+        "{first}\nCreole answers at {url}, in front of the demo model at {model}/v1.\nIt contains no \
          model: words in a prompt say what it answers.\n\nTry it in a second terminal:\n\n{curl}\n\nClaude Code, in \
          an empty folder:\n\n{claude} \\\n    --allowedTools Bash {task}\n\n{page}Ctrl-C stops it.\n\n"
     ));

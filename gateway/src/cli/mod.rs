@@ -35,7 +35,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Serve the Messages API in front of an upstream
-    Serve(Serve),
+    Serve(Box<Serve>),
     /// Start a client such as Claude Code, behind a gateway that ends with it
     Launch(Launch),
     /// Serve the Messages API in front of a scripted model, to try Creole without a model server

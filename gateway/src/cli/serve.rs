@@ -15,7 +15,7 @@ use crate::probe::guess::{self, Guess};
 use crate::probe::{look, window};
 use crate::server::door::Door;
 use crate::server::listen;
-use crate::server::ready::{Ready, listening, reachable};
+use crate::server::ready::Ready;
 use crate::server::reload::{ConfigRead, ConfigSource};
 use crate::server::signals::Stop;
 use crate::terminal;
@@ -187,9 +187,9 @@ fn hints(options: &Serve, config: &Config) -> Hints {
 /// Prints the server's address on standard output, in a form that scripts can wait for. On a
 /// terminal, example commands follow.
 fn announce(ready: Ready, hints: &Hints) {
-    let mut text = listening(ready.address);
+    let mut text = ready.listening();
     if io::stdout().is_terminal() {
-        let address = reachable(ready.address);
+        let url = &ready.url();
         let replace = match hints.model.as_str() {
             "MODEL" => {
                 ", in place of MODEL with a name that the server has (with --model NAME, every name goes to that model)"
@@ -197,10 +197,10 @@ fn announce(ready: Ready, hints: &Hints) {
             _ => "",
         };
         text.push_str(&format!(
-            "\nClaude Code{replace}:\n\n{}\n\nSDKs of Anthropic: base URL http://{address}, key {}\n\ncurl:\n\n{}\n\n{}",
-            hints.claude_code(address),
+            "\nClaude Code{replace}:\n\n{}\n\nSDKs of Anthropic: base URL {url}, key {}\n\ncurl:\n\n{}\n\n{}",
+            hints.claude_code(url),
             hints.key,
-            hints.curl(address),
+            hints.curl(url),
             ready.page(),
         ));
     }

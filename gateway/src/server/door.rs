@@ -17,6 +17,17 @@ pub(crate) struct Door {
     /// --listen where that is a loopback address
     #[arg(long, value_name = "ADDR", value_parser = address)]
     pub(crate) metrics: Option<String>,
+    /// Certificate for clients, with those of its authorities, in PEM: clients then connect with
+    /// TLS. The file is read again when it changes
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub(crate) tls_certificate: Option<PathBuf>,
+    /// Private key of --tls-certificate, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_certificate")]
+    pub(crate) tls_key: Option<PathBuf>,
+    /// Fetch also images and pages that clients name through the proxy of HTTPS_PROXY and
+    /// HTTP_PROXY, which must keep them out of private networks
+    #[arg(long)]
+    pub(crate) proxy_fetches: bool,
     /// Host name that requests, and web pages, may have besides localhost and IP addresses; may be
     /// repeated. Also turns the check of Host on where --listen is not a loopback address
     #[arg(long, value_name = "NAME", value_parser = host)]
@@ -58,6 +69,9 @@ impl Door {
         Self {
             listen,
             metrics: None,
+            tls_certificate: None,
+            tls_key: None,
+            proxy_fetches: false,
             allow_host: Vec::new(),
             allow_anyone: false,
             view: View::default(),

@@ -43,9 +43,11 @@ use crate::server::response_body::Body;
 use crate::server::service::Seeds;
 use crate::server::setup::Process;
 use crate::server::signals::Stop;
+use crate::server::tls;
 use crate::server::watched_body::WatchedBody;
 use crate::server::workers::{self, Workers};
 use crate::upstream::client;
+use crate::upstream::connection::Connector;
 use crate::upstream::fetch_limits::FetchLimits;
 use crate::upstream::reach::Reach;
 
@@ -148,15 +150,17 @@ fn serve(
         health: Arc::clone(&health),
         // Names of models and amounts of use are not for everyone who can reach this machine.
         shows_metrics: apart.is_none() && is_loopback(address),
+        tls: tls::of_clients(door)?,
+        proxy_fetches: door.proxy_fetches,
     };
     gauges::add(&records, &connections, &process, config.settings.buffered_bytes_max);
     let setup = process.setup(&config).map_err(CommandFailed::Run)?;
     let workers = Workers::start(count, |load| process.gateway(&setup, load)).map_err(no_thread)?;
     let ended = runtime.block_on(async {
         let stop = stop().map_err(|error| CommandFailed::Run(format!("signals: {error}")))?;
-        announce(address, &config);
+        announce(address, &config, &setup.connector);
         let has_page = records.board.is_some() && is_read(&config, address);
-        ready(Ready { address, has_page });
+        ready(Ready { address, has_page, is_tls: process.tls.is_some() });
         watch(client::UpstreamClient::new(&setup.connector), &config, &reach, door.no_check);
         if let Some((listener, address)) = apart {
             let callers = Callers::of_metrics(address, &door.allow_host);
@@ -354,9 +358,18 @@ fn seeds(fixed: Option<u128>) -> Result<Seeds, CommandFailed> {
     Ok(Seeds::Fresh(u128::from_ne_bytes(start), AtomicU64::new(0)))
 }
 
-fn announce(address: SocketAddr, config: &Config) {
-    for upstream in config.upstreams.values() {
-        tracing::info!("upstream {}: {}{}", upstream.name, upstream.url, upstream.base_path);
+fn announce(address: SocketAddr, config: &Config, connector: &Connector) {
+    for Upstream { name, url, base_path, .. } in config.upstreams.values() {
+        match connector.proxies.shown(url) {
+            Some(proxy) => tracing::info!("upstream {name}: {url}{base_path}, through {proxy}"),
+            None => tracing::info!("upstream {name}: {url}{base_path}"),
+        }
+    }
+    if connector.has_proxies_for_clients() {
+        tracing::warn!(
+            "images and pages that clients name are fetched through the proxy, which must keep them out of private \
+             networks"
+        );
     }
     if exposed(config, address, false).is_some() {
         tracing::warn!("everyone who can reach {address} can use this gateway's key");

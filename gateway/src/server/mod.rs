@@ -13,6 +13,7 @@
 //! | `open_calls` | open calls of an exchange: requests, downloads, documents |
 //! | `request_body`, `response_body` | the client's body, and the answer's |
 //! | `reply` | responses with a body that is known as a whole |
+//! | `tls` | TLS towards clients |
 //! | `watched_body` | detection of clients that stop reading |
 //! | `passthrough` | requests that go to an upstream unchanged |
 //! | `origin` | check of callers against foreign web pages |
@@ -50,5 +51,6 @@ pub(crate) mod response_body;
 pub(crate) mod service;
 mod setup;
 pub(crate) mod signals;
+pub(crate) mod tls;
 mod watched_body;
 pub(crate) mod workers;

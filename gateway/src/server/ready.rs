@@ -8,26 +8,37 @@ pub(crate) struct Ready {
     pub(crate) address: SocketAddr,
     /// True if the page for browsers can be read at this address.
     pub(crate) has_page: bool,
+    /// True if clients connect with TLS.
+    pub(crate) is_tls: bool,
 }
 
 impl Ready {
+    /// Returns the base URL at which this machine can reach the gateway.
+    pub(crate) fn url(&self) -> String {
+        format!("{}://{}", self.scheme(), reachable(self.address))
+    }
+
     /// Returns a paragraph with the address of the page; empty if the page is off.
     pub(crate) fn page(&self) -> String {
-        let address = reachable(self.address);
         match self.has_page {
-            true => format!("Open http://{address}/ in a browser to see what happens.\n\n"),
+            true => format!("Open {}/ in a browser to see what happens.\n\n", self.url()),
             false => String::new(),
         }
     }
-}
 
-pub(crate) fn listening(address: SocketAddr) -> String {
-    format!("listening on http://{address}\n")
+    /// Returns the line for which scripts wait.
+    pub(crate) fn listening(&self) -> String {
+        format!("listening on {}://{}\n", self.scheme(), self.address)
+    }
+
+    fn scheme(&self) -> &'static str {
+        if self.is_tls { "https" } else { "http" }
+    }
 }
 
 /// Returns the address at which this machine can reach a gateway, even if the gateway listens on
 /// all addresses.
-pub(crate) fn reachable(address: SocketAddr) -> SocketAddr {
+fn reachable(address: SocketAddr) -> SocketAddr {
     match address.ip().is_unspecified() {
         true => SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), address.port()),
         false => address,
@@ -53,8 +64,14 @@ mod tests {
 
     #[test]
     fn the_page_is_named_where_there_is_one() {
-        let page = |has_page| Ready { address: "0.0.0.0:1".parse().unwrap(), has_page }.page();
-        assert_eq!(page(true), "Open http://127.0.0.1:1/ in a browser to see what happens.\n\n");
-        assert_eq!(page(false), "");
+        let ready = |has_page, is_tls| {
+            let address = "0.0.0.0:1".parse().unwrap();
+            Ready { address, has_page, is_tls }
+        };
+        let page = "://127.0.0.1:1/ in a browser to see what happens.\n\n";
+        assert_eq!(ready(true, false).page(), format!("Open http{page}"));
+        assert_eq!(ready(true, true).page(), format!("Open https{page}"));
+        assert_eq!(ready(false, false).page(), "");
+        assert_eq!(ready(false, true).listening(), "listening on https://0.0.0.0:1\n");
     }
 }

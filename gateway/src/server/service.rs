@@ -12,6 +12,7 @@ use creole::{Config, Failure, Header, Owner, Refusals, RequestHead};
 use hyper::body::{Body as _, Incoming};
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response, Version};
+use rustls::ServerConfig;
 
 use crate::clock::Clock;
 use crate::headers;
@@ -48,6 +49,8 @@ pub(crate) struct Gateway {
     pub(crate) is_local: bool,
     /// True if `/metrics` is served on the address of clients.
     pub(crate) shows_metrics: bool,
+    /// TLS towards clients; `None` if clients connect without.
+    pub(crate) tls: Option<Arc<ServerConfig>>,
     pub(crate) load: Load,
 }
 

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use creole::{Config, Refusals};
+use rustls::ServerConfig;
 
 use crate::documents::Documents;
 use crate::server::budget::Budget;
@@ -36,6 +37,10 @@ pub(crate) struct Process<'d> {
     pub(crate) health: Arc<ServerHealth>,
     /// True if `/metrics` is served on the address of clients.
     pub(crate) shows_metrics: bool,
+    /// TLS towards clients; `None` if clients connect without.
+    pub(crate) tls: Option<Arc<ServerConfig>>,
+    /// True if images and pages that clients name are fetched through the proxy.
+    pub(crate) proxy_fetches: bool,
 }
 
 /// State of all workers that is made from a configuration.
@@ -52,15 +57,32 @@ impl Process<'_> {
     /// Returns the state that is made from a configuration.
     ///
     /// # Errors
-    /// The same errors as for [`client::connector`].
+    /// The same errors as for [`client::connector`], or a proxy is the gateway itself, or is
+    /// missing.
     pub(crate) fn setup(&self, config: &Arc<Config>) -> Result<Setup, String> {
         let has_keys = !config.client_keys.is_empty();
         Ok(Setup {
             config: Arc::clone(config),
-            connector: client::connector(&config.settings.server_tools.private_networks)?,
+            connector: self.connector(config)?,
             refusals: Arc::default(),
             callers: Arc::new(Callers::new(self.address, self.allow_host, has_keys)),
         })
+    }
+
+    fn connector(&self, config: &Config) -> Result<Connector, String> {
+        let connector = client::connector(config)?;
+        let mut proxies = connector.proxies.addresses();
+        if proxies.any(|proxy| client::is_own(&proxy, self.address)) {
+            return Err("HTTPS_PROXY, HTTP_PROXY: the proxy is the gateway itself".to_owned());
+        }
+        drop(proxies);
+        match (self.proxy_fetches, connector.proxies.is_any()) {
+            (false, _) => Ok(connector),
+            (true, true) => Ok(connector.with_proxies_for_clients()),
+            (true, false) => {
+                Err("--proxy-fetches: no proxy is named (HTTPS_PROXY, HTTP_PROXY)".to_owned())
+            }
+        }
     }
 
     /// Returns the state of one worker, with its own connections to upstreams.
@@ -82,6 +104,7 @@ impl Process<'_> {
             health: Arc::clone(&self.health),
             is_local: is_loopback(self.address),
             shows_metrics: self.shows_metrics,
+            tls: self.tls.clone(),
             load,
         }
     }

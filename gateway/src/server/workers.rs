@@ -6,6 +6,7 @@
 //! fifth of the cost of a chunk.
 
 use std::convert::Infallible;
+use std::error::Error;
 use std::io;
 use std::net;
 use std::num::NonZero;
@@ -17,9 +18,11 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::Watcher;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::runtime;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio_rustls::TlsAcceptor;
 
 use crate::headers::HTTP1_BYTES_MAX;
 use crate::server::client_socket::ClientSocket;
@@ -186,12 +189,49 @@ fn serve(connection: Connection, gateway: &Current) {
     };
     // Events of a stream are small, and must not wait for one another.
     let _ = stream.set_nodelay(true);
+    let (gateway, asking) = (gateway.clone(), Arc::clone(&client));
+    let tls = gateway.get().tls.clone();
+    let served = async move {
+        match tls {
+            None => {
+                let (read, write) = stream.into_split();
+                answer(read, write, asking, watcher, &gateway).await
+            }
+            // A client that does not end its handshake sends no request, and is closed for that.
+            Some(tls) => {
+                let (read, write) = tokio::io::split(TlsAcceptor::from(tls).accept(stream).await?);
+                answer(read, write, asking, watcher, &gateway).await
+            }
+        }
+    };
+    tokio::spawn(async move {
+        let _counted = counted;
+        tokio::select! {
+            ended = served => if let Err(error) = ended {
+                tracing::debug!("connection: {error}");
+            },
+            reason = client.ended() => tracing::debug!("connection closed: {reason}"),
+        }
+    });
+}
+
+/// Answers the requests of a connection until it ends.
+async fn answer<R, W>(
+    read: R,
+    write: W,
+    client: Arc<ClientConnection>,
+    watcher: Watcher,
+    gateway: &Current,
+) -> Result<(), Box<dyn Error + Send + Sync>>
+where
+    R: AsyncRead + Unpin + Send + 'static,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
     let budget = Arc::clone(&gateway.get().budget);
-    let (read, write) = stream.into_split();
     let read = ClientSocket::new(read, Arc::clone(&client), budget, HTTP1_BYTES_MAX);
     let socket = tokio::io::join(read, write);
-    let (gateway, asking) = (gateway.clone(), Arc::clone(&client));
-    let service = service_fn(move |request| gateway.get().answer(request, asking.begin()));
+    let gateway = gateway.clone();
+    let service = service_fn(move |request| gateway.get().answer(request, client.begin()));
     let mut builder = builder();
     builder
         .http2()
@@ -205,16 +245,7 @@ fn serve(connection: Connection, gateway: &Current) {
         .max_send_buf_size(HTTP2_SEND_BYTES_MAX)
         .keep_alive_interval(HTTP2_PING_INTERVAL);
     let connection = builder.serve_connection(TokioIo::new(socket), service).into_owned();
-    let connection = watcher.watch(connection);
-    tokio::spawn(async move {
-        let _counted = counted;
-        tokio::select! {
-            ended = connection => if let Err(error) = ended {
-                tracing::debug!("connection: {error}");
-            },
-            reason = client.ended() => tracing::debug!("connection closed: {reason}"),
-        }
-    });
+    watcher.watch(connection).await
 }
 
 /// Returns the builder of HTTP connections. hyper waits without limit for the first bytes, which

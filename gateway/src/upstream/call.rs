@@ -8,10 +8,9 @@ use creole::{Call, Config, Failure, To};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::{Method, Request, Response, Uri};
-use hyper_util::client::legacy;
 
 use crate::headers;
-use crate::upstream::client::{self, UpstreamClient};
+use crate::upstream::client::{self, Unanswered, UpstreamClient};
 use crate::upstream::connection::Connector;
 use crate::upstream::fetch::Fetcher;
 use crate::upstream::reach::Reach;
@@ -59,7 +58,7 @@ impl Caller {
     pub(crate) fn noted(
         &self,
         name: &str,
-        answered: Result<Response<Incoming>, legacy::Error>,
+        answered: Result<Response<Incoming>, Unanswered>,
     ) -> Result<Response<Incoming>, Failure> {
         let answered = answered.map_err(|error| client::unreachable(name, &error));
         match &answered {

@@ -8,6 +8,7 @@
 //! the server's limit would also have to wait.
 
 use std::error::Error;
+use std::fmt;
 use std::io;
 use std::iter;
 use std::net::SocketAddr;
@@ -16,12 +17,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use creole::config::{Address, IpNetwork};
-use creole::{Failure, Unreachable};
+use creole::config::Address;
+use creole::{Config, Failure, Unreachable};
 use http_body_util::{Either, Full};
 use hyper::body::{Body as _, Incoming};
-use hyper::{Request, Response};
-use hyper_rustls::HttpsConnectorBuilder;
+use hyper::header::PROXY_AUTHORIZATION;
+use hyper::{Request, Response, StatusCode};
 use hyper_util::client::legacy;
 use hyper_util::client::legacy::connect::{HttpConnector, capture_connection};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
@@ -31,6 +32,7 @@ use crate::headers::HTTP1_BYTES_MAX;
 use crate::upstream::connection::{Connector, Given};
 use crate::upstream::dns::Resolver;
 use crate::upstream::paced_body::{Paced, Unpassed};
+use crate::upstream::proxy::{Proxies, ProxyFailed};
 use crate::upstream::tls_roots;
 
 /// Body of a request to an upstream: a translated request, or a client's body that is passed on.
@@ -51,25 +53,25 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
 /// that a burst of streams does not leave hundreds of sockets behind.
 const IDLE_CONNECTIONS_MAX: usize = 32;
 
-/// Returns the connector for all connections to upstreams. `private`: networks that URLs of clients
-/// may lead to beside public addresses.
+/// Returns the connector for all connections of a configuration.
 ///
 /// # Errors
-/// TLS cannot be set up, or there are no more threads; the error text is for the operator.
-pub(crate) fn connector(private: &[IpNetwork]) -> Result<Connector, String> {
+/// TLS cannot be set up, there are no more threads, a variable names no proxy that can be used, or
+/// a client certificate cannot be used; the error text is for the operator.
+pub(crate) fn connector(config: &Config) -> Result<Connector, String> {
+    let private = &config.settings.server_tools.private_networks;
     let no_thread = |error| format!("cannot start a thread: {error}");
     let names = Resolver::start().map_err(no_thread)?;
     let public_names = names.only_public(private).map_err(no_thread)?;
-    let tls = tls()?;
     let by = |names| {
         let mut http = HttpConnector::new_with_resolver(names);
         http.enforce_http(false);
         http.set_nodelay(true);
         http.set_connect_timeout(Some(CONNECT_TIMEOUT));
-        let https = HttpsConnectorBuilder::new().with_tls_config(tls.clone()).https_or_http();
-        https.enable_http1().wrap_connector(http)
+        http
     };
-    Ok(Connector::new(by(names), by(public_names)))
+    Connector::new(by(names), by(public_names), tls()?, Proxies::from_env()?)
+        .with_certificates(config)
 }
 
 /// HTTP client that sends requests to upstreams.
@@ -78,15 +80,48 @@ pub(crate) struct UpstreamClient {
     kept: ConnectionPool,
     /// Pool that opens a new connection for each request.
     new: ConnectionPool,
+    proxies: Proxies,
+}
+
+/// Reason for which no server answered a request.
+#[derive(Debug)]
+pub(crate) enum Unanswered {
+    Failed(legacy::Error),
+    /// A proxy on the way does not know the user or the password.
+    ProxyLogin,
+}
+
+impl fmt::Display for Unanswered {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Failed(error) => error.fmt(out),
+            Self::ProxyLogin => out.write_str("407 Proxy Authentication Required"),
+        }
+    }
+}
+
+impl Error for Unanswered {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Failed(error) => error.source(),
+            Self::ProxyLogin => None,
+        }
+    }
+}
+
+impl From<legacy::Error> for Unanswered {
+    fn from(error: legacy::Error) -> Self {
+        Self::Failed(error)
+    }
 }
 
 impl UpstreamClient {
-    /// Returns a client for a command of the command line, with its own connections.
+    /// Returns a client for a command of the command line without a configuration.
     ///
     /// # Errors
     /// The same errors as for [`connector`].
     pub(crate) fn connect() -> Result<Self, String> {
-        Ok(Self::new(&connector(&[])?))
+        Ok(Self::new(&connector(&Config::default())?))
     }
 
     /// Returns a client with its own pool of connections.
@@ -99,7 +134,8 @@ impl UpstreamClient {
                 .http1_max_buf_size(HTTP1_BYTES_MAX)
                 .build(connector.clone())
         };
-        Self { kept: pool(IDLE_CONNECTIONS_MAX), new: pool(0) }
+        let proxies = connector.proxies.clone();
+        Self { kept: pool(IDLE_CONNECTIONS_MAX), new: pool(0), proxies }
     }
 
     /// Sends a request that may be sent twice. If a kept connection closes at once, before any byte
@@ -107,7 +143,8 @@ impl UpstreamClient {
     pub(crate) async fn send(
         &self,
         mut request: Request<Full<Bytes>>,
-    ) -> Result<Response<Incoming>, legacy::Error> {
+    ) -> Result<Response<Incoming>, Unanswered> {
+        let is_forwarded = self.log_in(&mut request);
         let again = request.clone();
         let captured = capture_connection(&mut request);
         let mut sent = self.kept.request(request.map(Either::Left));
@@ -119,25 +156,48 @@ impl UpstreamClient {
             }
             polled
         });
-        match answered.await {
+        let answered = match answered.await {
             Err(error) if given.is_some_and(|given| given.was_reused_in_vain(&captured)) => {
                 tracing::debug!("sent once more: the upstream closed a kept connection: {error}");
                 self.new.request(again.map(Either::Left)).await
             }
             answered => answered,
-        }
+        };
+        of_upstream(answered?, is_forwarded)
     }
 
     /// Sends a client's request with its body. The request is sent twice only if that is safe.
     pub(crate) async fn pass(
         &self,
-        request: Request<RequestBody>,
-    ) -> Result<Response<Incoming>, legacy::Error> {
+        mut request: Request<RequestBody>,
+    ) -> Result<Response<Incoming>, Unanswered> {
         // The method is safe to repeat, and no body would have to be read again.
         if request.method().is_idempotent() && request.body().is_end_stream() {
             return self.send(request.map(|_| Full::default())).await;
         }
-        self.kept.request(request).await
+        let is_forwarded = self.log_in(&mut request);
+        of_upstream(self.kept.request(request).await?, is_forwarded)
+    }
+
+    /// Adds user and password for the proxy to a request that a proxy gets itself. Returns true if
+    /// one does.
+    fn log_in<B>(&self, request: &mut Request<B>) -> bool {
+        let Some(login) = self.proxies.login(request.uri()) else { return false };
+        if let Some(login) = login {
+            request.headers_mut().insert(PROXY_AUTHORIZATION, login);
+        }
+        true
+    }
+}
+
+/// Returns the response, unless it is a proxy's own.
+fn of_upstream(
+    response: Response<Incoming>,
+    is_forwarded: bool,
+) -> Result<Response<Incoming>, Unanswered> {
+    match response.status() {
+        StatusCode::PROXY_AUTHENTICATION_REQUIRED if is_forwarded => Err(Unanswered::ProxyLogin),
+        _ => Ok(response),
     }
 }
 
@@ -168,7 +228,8 @@ fn tls() -> Result<ClientConfig, String> {
 
 /// Returns the reason for which an upstream could not be reached, without addresses or names,
 /// because clients read the reason.
-pub(crate) fn reason(error: &legacy::Error) -> Unreachable {
+pub(crate) fn reason(error: &Unanswered) -> Unreachable {
+    let Unanswered::Failed(error) = error else { return Unreachable::ProxyLogin };
     let mut cause: Option<&(dyn Error + 'static)> = Some(error);
     let mut closed = !error.is_connect();
     while let Some(error) = cause {
@@ -178,7 +239,13 @@ pub(crate) fn reason(error: &legacy::Error) -> Unreachable {
         if error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_parse) {
             return Unreachable::NotHttp;
         }
-        // The connector's own error type is private; its text is the step that failed.
+        // The types of these errors are private; their texts are the step that failed.
+        if let Some(step) = error.to_string().strip_prefix("tunnel error: ") {
+            return tunnel_reason(step);
+        }
+        if error.is::<ProxyFailed>() {
+            return Unreachable::NoProxy;
+        }
         if error.to_string().starts_with("dns error") {
             // The resolver denies names without a public address to clients.
             let inner = error.source().and_then(|source| source.downcast_ref::<io::Error>());
@@ -212,7 +279,7 @@ pub(crate) fn is_out_of_files(error: &io::Error) -> bool {
 
 /// Returns the failure if a client's own body, passed on to the upstream, was too slow or broke
 /// off.
-pub(crate) fn of_client(error: &legacy::Error) -> Option<Failure> {
+pub(crate) fn of_client(error: &Unanswered) -> Option<Failure> {
     let mut causes = iter::successors(error.source(), |error| (*error).source());
     Some(match causes.find_map(<dyn Error>::downcast_ref)? {
         Unpassed::TooSlow => Failure::RequestTooSlow,
@@ -222,7 +289,7 @@ pub(crate) fn of_client(error: &legacy::Error) -> Option<Failure> {
 
 /// Returns the failure for the client if an upstream could not be reached. The log gets the full
 /// reason for the operator.
-pub(crate) fn unreachable(upstream: &str, error: &legacy::Error) -> Failure {
+pub(crate) fn unreachable(upstream: &str, error: &Unanswered) -> Failure {
     let reason = reason(error);
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -233,6 +300,15 @@ pub(crate) fn unreachable(upstream: &str, error: &legacy::Error) -> Failure {
     }
     tracing::warn!("upstream {upstream} could not be reached: {}: {text}", reason.words());
     Failure::Unreachable(reason)
+}
+
+/// Returns the reason for which a proxy made no tunnel.
+fn tunnel_reason(step: &str) -> Unreachable {
+    match step {
+        "proxy authorization required" => Unreachable::ProxyLogin,
+        "unsuccessful" | "proxy response headers too long" => Unreachable::ProxyRefused,
+        _ => Unreachable::NoProxy,
+    }
 }
 
 fn tls_reason(error: &rustls::Error) -> Unreachable {

@@ -4,27 +4,35 @@
 //! no byte of an answer arrives, and the request can be sent again on a new connection. A server
 //! that closes later may have worked on the request, which is then not sent again.
 
+use std::collections::HashMap;
 use std::io;
 use std::mem;
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use creole::Config;
+use creole::config::ClientCertificate;
 use hyper::Uri;
 use hyper::http::Extensions;
-use hyper_rustls::{HttpsConnector, MaybeHttpsStream};
+use hyper::http::uri::Scheme;
+use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::connect::{
     CaptureConnection, Connected, Connection, HttpConnector,
 };
 use hyper_util::rt::TokioIo;
+use rustls::ClientConfig;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio::time::Instant;
 use tower_service::Service;
 
 use crate::upstream::dns::Resolver;
+use crate::upstream::proxy::{self, Proxies};
+use crate::upstream::tls_identity::Identity;
+use crate::upstream::wire::{ConnectError, Wire};
 
 /// Maximum time from sending a request on a kept connection to the connection's end, for which the
 /// server may have closed the connection without seeing the request.
@@ -74,9 +82,17 @@ impl ReceivedBytes {
 /// Connector that opens connections to upstreams.
 #[derive(Clone, Debug)]
 pub(crate) struct Connector {
-    https: HttpsConnector<HttpConnector<Resolver>>,
+    http: HttpConnector<Resolver>,
     /// Connector that connects to names only at their public addresses.
-    public: HttpsConnector<HttpConnector<Resolver>>,
+    public: HttpConnector<Resolver>,
+    /// Connector to proxies, at any address.
+    to_proxy: HttpConnector<Resolver>,
+    tls: Arc<ClientConfig>,
+    /// TLS with a client certificate, by the authority of the upstream's URL.
+    identified: Arc<HashMap<String, Arc<ClientConfig>>>,
+    pub(crate) proxies: Proxies,
+    /// Proxies for what clients name, which resolve the names.
+    proxies_of_clients: Proxies,
     tap: Option<Tap>,
 }
 
@@ -100,27 +116,76 @@ impl Tap {
     }
 }
 
-type Stream = MaybeHttpsStream<TokioIo<TcpStream>>;
-
 type Connecting =
     Pin<Box<dyn Future<Output = Result<TokioIo<CountedStream>, ConnectError>> + Send>>;
 
-type ConnectError = Box<dyn std::error::Error + Send + Sync>;
-
 impl Connector {
-    /// Returns a connector. `public` is the connector that connects to names only at public
-    /// addresses.
+    /// Returns a connector. `public` connects to names only at public addresses.
     pub(crate) fn new(
-        https: HttpsConnector<HttpConnector<Resolver>>,
-        public: HttpsConnector<HttpConnector<Resolver>>,
+        http: HttpConnector<Resolver>,
+        public: HttpConnector<Resolver>,
+        tls: ClientConfig,
+        proxies: Proxies,
     ) -> Self {
-        Self { https, public, tap: None }
+        Self {
+            to_proxy: http.clone(),
+            http,
+            public,
+            tls: Arc::new(tls),
+            identified: Arc::default(),
+            proxies,
+            proxies_of_clients: Proxies::default(),
+            tap: None,
+        }
     }
 
     /// Returns a connector that connects to names only at public addresses. Numeric addresses in a
     /// URL are not checked.
     pub(crate) fn to_public_names(&self) -> Self {
-        Self { https: self.public.clone(), ..self.clone() }
+        Self {
+            http: self.public.clone(),
+            identified: Arc::default(),
+            proxies: self.proxies_of_clients.clone(),
+            ..self.clone()
+        }
+    }
+
+    /// Returns a connector that uses the proxies also for what clients name on the web.
+    pub(crate) fn with_proxies_for_clients(self) -> Self {
+        Self { proxies_of_clients: self.proxies.clone(), ..self }
+    }
+
+    /// Returns true if the connector uses proxies also for what clients name.
+    pub(crate) fn has_proxies_for_clients(&self) -> bool {
+        self.proxies_of_clients.is_any()
+    }
+
+    /// Returns a connector that sends the certificates which the upstreams of a configuration want.
+    ///
+    /// # Errors
+    /// A file cannot be used, or two upstreams of one server want different certificates.
+    pub(crate) fn with_certificates(self, config: &Config) -> Result<Self, String> {
+        let (mut identified, mut chosen) = (HashMap::new(), HashMap::new());
+        for upstream in config.upstreams.values() {
+            let (name, wanted) = (&upstream.name, &upstream.client_certificate);
+            let Ok(uri) = upstream.url.parse::<Uri>() else { continue };
+            let authority = authority(&uri);
+            if *chosen.entry(authority.clone()).or_insert(wanted) != wanted {
+                return Err(format!(
+                    "upstreams.{name}.client_certificate: another upstream has another one for {authority}"
+                ));
+            }
+            if *wanted == ClientCertificate::default() {
+                continue;
+            }
+            let files = (Path::new(&wanted.certificate), Path::new(&wanted.key));
+            let identity = Identity::load(files.0, files.1)
+                .map_err(|reason| format!("upstreams.{name}.client_certificate: {reason}"))?;
+            let mut tls = ClientConfig::clone(&self.tls);
+            tls.client_auth_cert_resolver = identity;
+            identified.insert(authority, Arc::new(tls));
+        }
+        Ok(Self { identified: Arc::new(identified), ..self })
     }
 
     pub(crate) fn with_tap(self, tap: Tap) -> Self {
@@ -134,30 +199,48 @@ impl Service<Uri> for Connector {
     type Future = Connecting;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), ConnectError>> {
-        self.https.poll_ready(context)
+        self.http.poll_ready(context).map_err(Into::into)
     }
 
     fn call(&mut self, uri: Uri) -> Connecting {
-        let (connecting, tap) = (self.https.call(uri), self.tap.clone());
+        let known = (!self.identified.is_empty()).then(|| self.identified.get(&authority(&uri)));
+        let tls = Arc::clone(known.flatten().unwrap_or(&self.tls));
+        let (http, tap, proxy) = (self.http.clone(), self.tap.clone(), self.proxies.of(&uri));
+        let to_proxy = (self.to_proxy.clone(), Arc::clone(&self.tls));
         Box::pin(async move {
-            let stream = TokioIo::new(connecting.await?);
-            let wire = CountedStream { stream, received: ReceivedBytes::default(), tap };
-            Ok(TokioIo::new(wire))
+            let is_forwarded = proxy.is_some() && uri.scheme() == Some(&Scheme::HTTP);
+            let stream = match proxy {
+                Some(proxy) => proxy::connect(proxy, to_proxy.into(), tls, uri).await?,
+                None => Box::new(HttpsConnector::from((http, tls)).call(uri).await?),
+            };
+            let received = ReceivedBytes::default();
+            let stream = TokioIo::new(stream);
+            Ok(TokioIo::new(CountedStream { stream, received, is_forwarded, tap }))
         })
     }
+}
+
+/// Returns host and port of a URL.
+fn authority(uri: &Uri) -> String {
+    let usual = if uri.scheme() == Some(&Scheme::HTTPS) { 443 } else { 80 };
+    let host = uri.host().unwrap_or_default().to_ascii_lowercase();
+    format!("{host}:{}", uri.port_u16().unwrap_or(usual))
 }
 
 /// Connection to an upstream that counts the received bytes.
 #[derive(Debug)]
 pub(crate) struct CountedStream {
-    stream: TokioIo<Stream>,
+    stream: TokioIo<Box<dyn Wire>>,
     received: ReceivedBytes,
+    /// True if a proxy gets the requests themselves, without a tunnel.
+    is_forwarded: bool,
     tap: Option<Tap>,
 }
 
 impl Connection for CountedStream {
     fn connected(&self) -> Connected {
-        self.stream.inner().connected().extra(self.received.clone())
+        let connected = self.stream.inner().connected().extra(self.received.clone());
+        connected.proxy(self.is_forwarded)
     }
 }
 

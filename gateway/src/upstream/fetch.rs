@@ -95,6 +95,14 @@ impl Fetcher {
         if host.parse::<IpAddr>().is_ok() {
             return None;
         }
+        // A proxy may look names up where the gateway does not see what they mean: `localhost`, and
+        // numbers such as 0x7f.1.
+        let last = host.trim_end_matches('.').rsplit('.').next().unwrap_or_default();
+        if last.eq_ignore_ascii_case("localhost")
+            || last.starts_with(|it: char| it.is_ascii_digit())
+        {
+            return None;
+        }
         Some((&self.public, uri))
     }
 }

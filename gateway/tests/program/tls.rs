@@ -17,7 +17,7 @@ use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 const KEY: &str = "sk-canary-of-the-upstream";
 
 /// A server's side for `name`, and the file with the authority that signed it.
-fn tls(name: &str, protocols: &[&str]) -> (TlsAcceptor, String) {
+pub(crate) fn tls(name: &str, protocols: &[&str]) -> (TlsAcceptor, String) {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();

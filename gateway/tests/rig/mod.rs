@@ -98,7 +98,9 @@ impl Gateway {
         }
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let address = line.trim().strip_prefix("listening on http://").unwrap_or_else(|| {
+        let told = line.trim().strip_prefix("listening on http");
+        let address = told.map(|rest| rest.trim_start_matches('s').trim_start_matches("://"));
+        let address = address.unwrap_or_else(|| {
             std::thread::sleep(Duration::from_millis(100));
             panic!("did not start: {line:?} {}", log.lock().unwrap())
         });

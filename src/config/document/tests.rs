@@ -48,6 +48,10 @@ fn bad_documents_are_refused_with_path_and_expectation() {
             "configuration: guards.breaker.action: expected one of withhold, answer, error, but found",
         ),
         (
+            r#"{"upstreams":{"a":{"client_certificate":{"certificate":"a.pem"}}}}"#,
+            "configuration: upstreams.a.client_certificate: expected both certificate and key",
+        ),
+        (
             r#"{"upstreams":{"a":{"profile":"x"}}}"#,
             "configuration: upstreams.a.profile: expected one of default, openai",
         ),

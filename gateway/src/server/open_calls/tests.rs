@@ -13,7 +13,11 @@ use crate::upstream::client;
 
 pub(crate) fn means(config: Arc<Config>) -> Arc<Means> {
     Arc::new(Means {
-        caller: Caller::new(&config, &client::connector(&[]).unwrap(), &Arc::default()),
+        caller: Caller::new(
+            &config,
+            &client::connector(&Config::default()).unwrap(),
+            &Arc::default(),
+        ),
         translations: Translations::new(Offload::start(NonZero::<usize>::MIN).unwrap()),
         documents: Arc::new(Documents::new()),
         fetches: Arc::new(FetchLimits::new()),

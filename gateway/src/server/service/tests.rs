@@ -32,6 +32,7 @@ pub(crate) fn gateway(address: SocketAddr, load: Load) -> Gateway {
         callers: Arc::new(Callers::new(address, &[], false)),
         is_local: true,
         shows_metrics: false,
+        tls: None,
         load,
     }
 }
