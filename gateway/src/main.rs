@@ -25,6 +25,7 @@ mod launch;
 mod log;
 mod metrics;
 mod page;
+mod private_files;
 mod probe;
 mod server;
 mod terminal;

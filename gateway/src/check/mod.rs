@@ -254,7 +254,7 @@ async fn check_one(
 }
 
 fn failing(problem: Problem) -> CheckRow {
-    let Problem { code, text } = problem;
+    let Problem { code, text, .. } = problem;
     CheckRow { code, ..CheckRow::new("connect", Level::Fails, text) }
 }
 

@@ -59,7 +59,7 @@ impl Steps<'_> {
             // With the operator's key, the client gets another status than the gateway.
             let status = received.upstream_status();
             if let (401 | 403, Some((upstream, _))) = (status, route) {
-                let Problem { code, text } = Problem::key(upstream, status);
+                let Problem { code, text, .. } = Problem::key(upstream, status);
                 return CheckRow {
                     code,
                     ..CheckRow::new(STEP, Level::Fails, text).with(&received)

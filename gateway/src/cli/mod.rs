@@ -15,7 +15,7 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 use crate::CommandFailed;
 use crate::check::{self, Check};
 use crate::documents::{self, ReadDocument};
-use crate::launch::{self, Launch};
+use crate::launch::{self, Launch, OpenPage, StatusLine};
 use crate::terminal;
 use check_config::CheckConfig;
 use demo::Demo;
@@ -38,6 +38,11 @@ enum Command {
     Serve(Box<Serve>),
     /// Start a client such as Claude Code, behind a gateway that ends with it
     Launch(Launch),
+    /// Open the page of a gateway that runs, also of one that `launch` started
+    Page(OpenPage),
+    /// Print the status line for Claude Code, reading what it knows from standard input
+    #[command(hide = true)]
+    StatusLine(StatusLine),
     /// Serve the Messages API in front of a scripted model, to try Creole without a model server
     Demo(Demo),
     /// Ask an upstream for all that agents need, and say what works
@@ -74,6 +79,8 @@ pub(crate) fn run() -> ExitCode {
             Ok(code) => return ExitCode::from(code),
             Err(failed) => Err(failed),
         },
+        Command::Page(options) => launch::open_page(&options).map(|()| true),
+        Command::StatusLine(options) => launch::status_line(&options).map(|()| true),
         Command::Demo(options) => demo::run(&options).map(|()| true),
         Command::Check(options) => check::run(&options),
         // The exit code is the result of reading the document.

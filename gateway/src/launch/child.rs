@@ -5,13 +5,17 @@ use std::io;
 use std::process::{Child, Command};
 use std::thread;
 
+use tokio::sync::mpsc::Receiver;
 use tokio::sync::oneshot;
 
 use crate::CommandFailed;
 
 /// Runs a client to its end, and returns its exit code. A client that a signal ended gets 128 plus
-/// the signal's number, as in shells.
-pub(crate) async fn run(mut command: Command) -> Result<u8, CommandFailed> {
+/// the signal's number, as in shells. Meanwhile shows the `lines` about failures, if there are any.
+pub(crate) async fn run(
+    mut command: Command,
+    mut lines: Option<Receiver<String>>,
+) -> Result<u8, CommandFailed> {
     let failed = |error: io::Error| CommandFailed::Run(format!("cannot run the client: {error}"));
     // Signals are caught before the client starts: the keys that end the client must not end this
     // process first.
@@ -25,7 +29,19 @@ pub(crate) async fn run(mut command: Command) -> Result<u8, CommandFailed> {
         tokio::select! {
             code = &mut end => return code.unwrap_or(Ok(1)).map_err(failed),
             () = signals.forwarded_to(id) => {}
+            line = next(&mut lines) => super::say(&line),
         }
+    }
+}
+
+/// Waits for the next line about a failure, for ever if there is none.
+async fn next(lines: &mut Option<Receiver<String>>) -> String {
+    match lines {
+        Some(lines) => match lines.recv().await {
+            Some(line) => line,
+            None => std::future::pending().await,
+        },
+        None => std::future::pending().await,
     }
 }
 

@@ -22,6 +22,11 @@ pub(crate) fn only(models: &[Model]) -> Result<Model, String> {
     }
 }
 
+/// Returns the models that clients can use for messages.
+pub(crate) fn that_answer(models: &[Model]) -> impl Iterator<Item = &Model> {
+    models.iter().filter(|model| !models::is_embedding(model))
+}
+
 /// Returns true if the listed names are exactly the demo model's names.
 pub(crate) fn is_demo(models: &[Model]) -> bool {
     models.iter().map(|model| model.name.as_str()).eq(DEMO)

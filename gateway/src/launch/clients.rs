@@ -12,14 +12,19 @@ pub(crate) struct Client {
     pub(crate) name: &'static str,
     /// Name of the client's program file.
     pub(crate) program: &'static str,
-    /// Command that installs the client.
+    /// Command that installs the version of the client that was tried.
     pub(crate) install: &'static str,
     pub(crate) variables: fn(&Session<'_>) -> Variables,
     /// Flag of the client for a settings file. It is needed if variables in the user's own settings
     /// win over the environment.
     pub(crate) settings: Option<&'static str>,
-    /// True if the client's web search is the server tool `web_search` of the API.
-    pub(crate) searches_by_api: bool,
+    /// True for Claude Code, which needs a large context window, has an auto mode, and searches the
+    /// web by the server tool `web_search` of the API.
+    pub(crate) is_claude_code: bool,
+    /// Flag of the client that goes on with its last session in this folder.
+    pub(crate) resume: &'static str,
+    /// Arguments with which the client prints one answer, and does not take over the terminal.
+    pub(crate) print: &'static [&'static str],
 }
 
 /// Facts about the gateway and its models, from which the environment variables of a client are
@@ -35,8 +40,8 @@ pub(crate) struct Session<'a> {
     pub(crate) small: Option<&'a Model>,
     /// Size of the model's context window in tokens, if known.
     pub(crate) window: Option<u64>,
-    /// Preset (kind of server) of the upstream, if known.
-    pub(crate) preset: Option<&'a str>,
+    /// Model that judges tool calls for the client.
+    pub(crate) judge: Option<&'a str>,
 }
 
 /// Environment variables to set and unset for a client.
@@ -56,18 +61,22 @@ pub(crate) const CLIENTS: &[Client] = &[
     Client {
         name: "claude",
         program: "claude",
-        install: "npm install -g @anthropic-ai/claude-code",
+        install: "npm install -g @anthropic-ai/claude-code@2.1.332",
         variables: claude,
         settings: Some("--settings"),
-        searches_by_api: true,
+        is_claude_code: true,
+        resume: "--continue",
+        print: &["-p", "--print"],
     },
     Client {
         name: "opencode",
         program: "opencode",
-        install: "npm install -g opencode-ai",
+        install: "npm install -g opencode-ai@1.18.33",
         variables: opencode,
         settings: None,
-        searches_by_api: false,
+        is_claude_code: false,
+        resume: "--continue",
+        print: &["run"],
     },
 ];
 
@@ -107,17 +116,18 @@ fn claude(session: &Session<'_>) -> Variables {
         set.push(("ANTHROPIC_DEFAULT_HAIKU_MODEL", small.name.clone()));
     }
     let mut usual = vec![
-        // With 0, Claude Code's own judge asks the model. The API's judge does not exist here, and
-        // its absence would be shown as an error.
-        ("CLAUDE_CODE_AUTO_MODE_SERVER", "0".to_owned()),
         ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1".to_owned()),
         ("CLAUDE_CODE_ENABLE_GATEWAY_MODEL_DISCOVERY", "1".to_owned()),
     ];
+    if session.judge.is_none() {
+        // With 0, Claude Code's own judge asks the model. The API's judge does not exist here, and
+        // its absence would be shown as an error.
+        usual.push(("CLAUDE_CODE_AUTO_MODE_SERVER", "0".to_owned()));
+    }
     let mut notes = Vec::new();
     match session.window {
         Some(window) => {
             usual.push(("CLAUDE_CODE_MAX_CONTEXT_TOKENS", window.to_string()));
-            notes.extend(window::advice(window, session.preset));
         }
         None => notes.push(
             "the context window is not known, and Claude Code takes it for 1,000,000 tokens: name it with \

@@ -9,18 +9,20 @@ use creole::profile::presets::{KnownServer, SERVERS};
 
 use super::Launch;
 use super::choose;
+use super::menu::Menu;
 use crate::CommandFailed;
 use crate::configure::{self, Chosen, Described, FilesRead};
 use crate::metrics;
 use crate::probe::models::{self, List, Model};
 use crate::probe::owner::{self, ServerOwner, owner_of};
 use crate::probe::places::Places;
+use crate::probe::problem::Problem;
 use crate::probe::this_machine::{Candidate, LOCAL_TIMEOUT, answering, owner_note};
 use crate::probe::{ask, look};
 use crate::upstream::client::UpstreamClient;
 
 /// Address at which `creole serve` listens by default.
-const GATEWAY: &str = "http://127.0.0.1:8787";
+pub(super) const GATEWAY: &str = "http://127.0.0.1:8787";
 
 const VENDOR_TIMEOUT: Duration = Duration::from_secs(8);
 
@@ -38,6 +40,16 @@ pub(crate) struct Found {
     pub(crate) models: Vec<Model>,
     /// Lines for the user about what was chosen, and why.
     pub(crate) said: Vec<String>,
+}
+
+impl Found {
+    /// Returns the preset (kind of server) of the upstream; `None` behind a running gateway.
+    pub(crate) fn preset(&self) -> Option<&'static str> {
+        match &self.place {
+            FoundPlace::Upstream(upstream) => Some(upstream.preset),
+            FoundPlace::Gateway(_) => None,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -101,235 +113,336 @@ impl Candidate {
     }
 }
 
-pub(crate) async fn backend(
+/// Server that was found without the user's word.
+enum Offer {
+    /// Models of the gateway at the usual address, and who runs it.
+    Gateway(Vec<Model>, ServerOwner),
+    /// Server of this machine, with its list of models.
+    Local(Candidate, List),
+    /// Vendor whose key is in the environment.
+    Vendor(&'static KnownServer),
+}
+
+impl Offer {
+    fn place(&self) -> String {
+        match self {
+            Self::Gateway(..) => format!("the gateway at {GATEWAY}"),
+            Self::Local(upstream, _) => upstream.place(),
+            Self::Vendor(server) => format!("{} ({})", server.preset, server.key),
+        }
+    }
+}
+
+/// Finds a server and its models, as the flags say; `menu` asks the user what they leave open.
+pub(super) async fn backend(
     client: &UpstreamClient,
     flags: &Launch,
+    menu: Option<&Menu>,
 ) -> Result<Found, CommandFailed> {
+    let search = Search { client, flags, menu };
     if let Some(upstream) = Candidate::given(flags)? {
-        return given(client, flags, upstream).await;
+        return search.given(upstream).await;
     }
     let mut looked = Places::default();
-    let running = match flags.services.is_any() {
-        true => Err("--search and --mcp need a gateway that this command starts".to_owned()),
-        false => running(client, flags, &mut looked).await,
-    };
-    match running {
-        Ok(Some(found)) => return Ok(found),
-        Ok(None) => {}
-        Err(reason) => looked.note(&format!("a gateway at {GATEWAY}"), &reason),
+    let mut offers = search.offers(&mut looked).await;
+    if let (Some(menu), 2..) = (menu, offers.len()) {
+        let places: Vec<String> = offers.iter().map(Offer::place).collect();
+        let chosen = menu.choose("server", &places)?;
+        offers = offers.into_iter().skip(chosen).take(1).collect();
     }
-    if let Some(found) = local(client, flags, &mut looked).await? {
-        return Ok(found);
-    }
-    if let Some(found) = vendor(client, flags, &mut looked).await? {
-        return Ok(found);
-    }
-    Err(looked.failed(
-        "no model found. Start a model server, set a vendor's key, or name the server with --upstream URL.",
-    ))
-}
-
-async fn given(
-    client: &UpstreamClient,
-    flags: &Launch,
-    mut upstream: Candidate,
-) -> Result<Found, CommandFailed> {
-    let secret = upstream.secret()?;
-    match models::list(client, &upstream.base(), secret.as_deref(), VENDOR_TIMEOUT).await {
-        Ok(list) => {
-            if flags.profile.is_none() && upstream.preset == "default" {
-                upstream.learn(&list);
-            }
-            complete(client, flags, upstream, list, "you named it".to_owned()).await
+    let mut found: Option<Found> = None;
+    for offer in offers {
+        match &mut found {
+            Some(found) => found.said.push(format!("not used: {}", offer.place())),
+            None => found = search.take(offer, &mut looked).await?,
         }
-        Err(problem) => without_list(client, flags, upstream, &problem.text).await,
     }
+    found.ok_or_else(|| {
+        looked.failed(
+            "no model found. Start a model server, set a vendor's key, or name the server with --upstream URL.",
+        )
+    })
 }
 
-/// Returns a named upstream that gave no list of models for `reason`. Some servers have no list,
-/// but answer requests.
-async fn without_list(
-    client: &UpstreamClient,
-    flags: &Launch,
-    upstream: Candidate,
-    reason: &str,
-) -> Result<Found, CommandFailed> {
-    let base = upstream.base();
-    let config = upstream.config()?;
-    let wrong = match config.first_upstream() {
-        Some(upstream) => look::what_is_wrong(client, upstream).await,
-        None => None,
-    };
-    let is_silent = wrong.as_ref().is_some_and(|problem| !problem.server_answers());
-    let told = wrong.map(|problem| problem.text);
-    match &flags.model {
-        Some(name) if !is_silent => {
-            let model = |name: &String| Model { name: name.clone(), ..Model::default() };
-            let said = match told {
-                Some(wrong) => format!("the client starts all the same: {wrong}"),
-                None => format!("{base}: you named it; it lists no models ({reason})"),
-            };
-            Ok(Found {
-                place: FoundPlace::Upstream(upstream),
-                model: Some(model(name)),
-                small: flags.small_model.as_ref().map(model),
-                models: Vec::new(),
-                said: vec![said],
-            })
-        }
-        _ => Err(CommandFailed::Run(told.unwrap_or_else(|| {
-            format!("{base} lists no models ({reason}): name one with --model")
-        }))),
-    }
+/// Search for a server and its models.
+struct Search<'a> {
+    client: &'a UpstreamClient,
+    flags: &'a Launch,
+    menu: Option<&'a Menu>,
 }
 
-/// Chooses the models for a client from a server's list.
-async fn complete(
-    client: &UpstreamClient,
-    flags: &Launch,
-    upstream: Candidate,
-    list: List,
-    why: String,
-) -> Result<Found, CommandFailed> {
-    let base = upstream.base();
-    let mut models = list.models;
-    models::complete(client, upstream.preset, &upstream.address, &mut models).await;
-    let choose = |wanted: Option<&str>| {
-        let chosen = match wanted {
-            Some(name) => {
-                models::named(&models, name).ok_or_else(|| models::lacks(&base, name, &models))
+impl Search<'_> {
+    /// Returns the servers that can be used, the first choice first. Notes the others in `looked`.
+    async fn offers(&self, looked: &mut Places) -> Vec<Offer> {
+        let mut offers = Vec::new();
+        let running = match self.flags.needs_own_gateway() {
+            true => {
+                Err("--search, --mcp, --judge and --log need a gateway that this command starts"
+                    .to_owned())
             }
-            None => choose::only(&models).map_err(|reason| format!("{base}: {reason}")),
+            false => self.running(looked).await,
         };
-        chosen.map_err(CommandFailed::Usage)
-    };
-    let mut model = choose(flags.model.as_deref())?;
-    let small = flags.small_model.as_deref().map(|name| choose(Some(name))).transpose()?;
-    if upstream.preset == "ollama" && model.window.is_none() && flags.context_window.is_none() {
-        super::say(&format!("Ollama loads {}", model.name));
-        models::load(client, &upstream.address, &mut model).await;
+        match running {
+            Ok(offer) => offers.extend(offer),
+            Err(reason) => looked.note(&format!("a gateway at {GATEWAY}"), &reason),
+        }
+        let local = answering(self.client, self.flags.model.as_deref(), looked).await;
+        offers.extend(local.into_iter().map(|(upstream, list)| Offer::Local(upstream, list)));
+        let hosted = |server: &&KnownServer| !server.key.is_empty() && !server.url.is_empty();
+        for server in SERVERS.iter().filter(hosted) {
+            if std::env::var(server.key).is_ok_and(|key| !key.is_empty()) {
+                offers.push(Offer::Vendor(server));
+            } else {
+                looked.note(server.preset, &format!("{} is not set", server.key));
+            }
+        }
+        offers
     }
-    let because = match (&flags.model, model.is_loaded, models.len()) {
-        (Some(_), ..) => "you named it",
-        (None, _, 1) => "the only one",
-        (None, true, _) => "the only one that is loaded",
-        _ if choose::is_demo(&models) => DEMO,
-        (None, false, _) => "the only one that answers",
-    };
-    let said = vec![
-        format!("{} at {base}: {why}", upstream.preset),
-        format!("model {}: {because}", model.name),
-    ];
-    Ok(Found { place: FoundPlace::Upstream(upstream), model: Some(model), small, models, said })
+
+    /// Returns the gateway that runs at the usual address. A gateway that requires client keys, or
+    /// does not list the wanted model, is skipped.
+    async fn running(&self, looked: &mut Places) -> Result<Option<Offer>, String> {
+        let whose = is_gateway(self.client).await?;
+        let base = format!("{GATEWAY}/v1");
+        let list = models::list(self.client, &base, Some("local"), VENDOR_TIMEOUT).await;
+        let models = list.map(|list| list.models).unwrap_or_default();
+        match &self.flags.model {
+            Some(name) if !models.is_empty() && models::named(&models, name).is_none() => {
+                looked.note_lacking(&format!("the gateway at {GATEWAY}"), name, &models);
+                Ok(None)
+            }
+            _ => Ok(Some(Offer::Gateway(models, whose))),
+        }
+    }
+
+    /// Returns what was found at a server; `None` if the server cannot be used after all.
+    async fn take(
+        &self,
+        offer: Offer,
+        looked: &mut Places,
+    ) -> Result<Option<Found>, CommandFailed> {
+        match offer {
+            Offer::Gateway(models, whose) => match self.gateway(models, whose) {
+                // Another server may have a model that is the clear choice.
+                Err(CommandFailed::Usage(reason)) => {
+                    looked.note(&format!("a gateway at {GATEWAY}"), &reason);
+                    Ok(None)
+                }
+                found => found.map(Some),
+            },
+            Offer::Local(upstream, list) => {
+                let owner = owner_note(&upstream.base(), owner_of(&upstream.address));
+                let mut found = self.complete(upstream, list, "it answers").await?;
+                found.said.extend(owner);
+                Ok(Some(found))
+            }
+            Offer::Vendor(server) => self.vendor(server, looked).await,
+        }
+    }
+
+    fn gateway(&self, models: Vec<Model>, whose: ServerOwner) -> Result<Found, CommandFailed> {
+        let unlisted = |name: &String| Model { name: name.clone(), ..Model::default() };
+        let model = match &self.flags.model {
+            // A gateway that maps all names lists no models: it may know every name, and chooses
+            // the model itself.
+            wanted if models.is_empty() => wanted.as_ref().map(unlisted),
+            _ => Some(self.choose(GATEWAY, &models, self.flags.model.as_deref())?),
+        };
+        let chosen = match &model {
+            Some(model) if self.flags.model.is_none() && choose::is_demo(&models) => {
+                format!("model {}: {DEMO}", model.name)
+            }
+            Some(model) => format!("model {}", model.name),
+            None => "it chooses the model".to_owned(),
+        };
+        let said = format!("a gateway was already running at {GATEWAY}, and is used: {chosen}");
+        let small = self.flags.small_model.as_ref().map(unlisted);
+        let place = FoundPlace::Gateway(GATEWAY.to_owned());
+        let said = iter::once(said).chain(owner_note(GATEWAY, whose)).collect();
+        Ok(Found { place, model, small, models, said })
+    }
+
+    async fn vendor(
+        &self,
+        server: &'static KnownServer,
+        looked: &mut Places,
+    ) -> Result<Option<Found>, CommandFailed> {
+        let upstream = Candidate::of(server);
+        let secret = upstream.secret()?;
+        let base = upstream.base();
+        match models::list(self.client, &base, secret.as_deref(), VENDOR_TIMEOUT).await {
+            Ok(list) => {
+                if let Some(name) = &self.flags.model
+                    && models::named(&list.models, name).is_none()
+                {
+                    looked.note_lacking(server.preset, name, &list.models);
+                    return Ok(None);
+                }
+                let why = format!("{} is set", server.key);
+                self.complete(upstream, list, &why).await.map(Some)
+            }
+            Err(problem) => {
+                looked.note(&upstream.place(), &problem.text);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Returns what was found at the upstream that the flags name. If another path of its server
+    /// answers, that path is taken.
+    async fn given(&self, mut upstream: Candidate) -> Result<Found, CommandFailed> {
+        let secret = upstream.secret()?;
+        let mut why = "you named it".to_owned();
+        let mut is_moved = false;
+        loop {
+            let base = upstream.base();
+            let listed = models::list(self.client, &base, secret.as_deref(), VENDOR_TIMEOUT).await;
+            let reason = match listed {
+                Ok(list) => {
+                    if self.flags.profile.is_none() && upstream.preset == "default" {
+                        upstream.learn(&list);
+                    }
+                    return self.complete(upstream, list, &why).await;
+                }
+                Err(problem) => problem.text,
+            };
+            let wrong = match upstream.config()?.first_upstream() {
+                Some(upstream) => look::what_is_wrong(self.client, upstream).await,
+                None => None,
+            };
+            match wrong.as_ref().and_then(|wrong| wrong.base_path.clone()) {
+                Some(path) if !is_moved => {
+                    is_moved = true;
+                    upstream.base_path = path;
+                    why = format!("there is no API at {base}, and this path answers");
+                }
+                _ => return self.without_list(upstream, wrong, &reason),
+            }
+        }
+    }
+
+    /// Returns a named upstream that gave no list of models for `reason`. Some servers have no
+    /// list, but answer requests.
+    fn without_list(
+        &self,
+        upstream: Candidate,
+        wrong: Option<Problem>,
+        reason: &str,
+    ) -> Result<Found, CommandFailed> {
+        let base = upstream.base();
+        if let Some(problem) = wrong.as_ref().filter(|problem| problem.is_of_key()) {
+            return Err(refused(problem, &upstream));
+        }
+        let is_silent = wrong.as_ref().is_some_and(|problem| !problem.server_answers());
+        let told = wrong.map(|problem| problem.text);
+        match &self.flags.model {
+            Some(name) if !is_silent => {
+                let model = |name: &String| Model { name: name.clone(), ..Model::default() };
+                let said = match told {
+                    Some(wrong) => format!("the client starts all the same: {wrong}"),
+                    None => format!("{base}: you named it; it lists no models ({reason})"),
+                };
+                Ok(Found {
+                    place: FoundPlace::Upstream(upstream),
+                    model: Some(model(name)),
+                    small: self.flags.small_model.as_ref().map(model),
+                    models: Vec::new(),
+                    said: vec![said],
+                })
+            }
+            _ => Err(CommandFailed::Run(told.unwrap_or_else(|| {
+                format!("{base} lists no models ({reason}): name one with --model")
+            }))),
+        }
+    }
+
+    /// Chooses the models for a client from a server's list.
+    async fn complete(
+        &self,
+        upstream: Candidate,
+        list: List,
+        why: &str,
+    ) -> Result<Found, CommandFailed> {
+        let Self { client, flags, .. } = self;
+        if let Some(own) = upstream.config()?.first_upstream()
+            && let Some(problem) = look::refused_key(client, own).await
+        {
+            return Err(refused(&problem, &upstream));
+        }
+        let base = upstream.base();
+        let mut models = list.models;
+        models::complete(client, upstream.preset, &upstream.address, &mut models).await;
+        let mut model = self.choose(&base, &models, flags.model.as_deref())?;
+        let named = |name: &Option<String>| {
+            name.as_deref().map(|name| self.choose(&base, &models, Some(name))).transpose()
+        };
+        let small = named(&flags.small_model)?;
+        named(&flags.judge)?;
+        if upstream.preset == "ollama" && model.window.is_none() && flags.context_window.is_none() {
+            super::say(&format!("Ollama loads {}", model.name));
+            models::load(client, &upstream.address, &mut model).await;
+        }
+        let because = match (&flags.model, model.is_loaded, choose::that_answer(&models).count()) {
+            (Some(_), ..) => "you named it",
+            (None, _, 1) => "the only one",
+            (None, true, _) if choose::only(&models).is_ok() => "the only one that is loaded",
+            _ if choose::is_demo(&models) => DEMO,
+            _ => "you chose it",
+        };
+        let said = vec![
+            format!("{}: {why}", upstream.place()),
+            format!("model {}: {because}", model.name),
+        ];
+        Ok(Found { place: FoundPlace::Upstream(upstream), model: Some(model), small, models, said })
+    }
+
+    /// Returns the model that is wanted, or the one that is the clear choice, or else the one that
+    /// the user chooses.
+    fn choose(
+        &self,
+        base: &str,
+        models: &[Model],
+        wanted: Option<&str>,
+    ) -> Result<Model, CommandFailed> {
+        if let Some(name) = wanted {
+            let model = models::named(models, name);
+            return model.ok_or_else(|| CommandFailed::Usage(models::lacks(base, name, models)));
+        }
+        let able: Vec<&Model> = choose::that_answer(models).collect();
+        match (choose::only(models), self.menu) {
+            (Ok(model), _) => Ok(model),
+            (Err(_), Some(menu)) if !able.is_empty() => {
+                let names: Vec<String> = able.iter().map(|model| model.name.clone()).collect();
+                let chosen = able.into_iter().nth(menu.choose("model", &names)?);
+                chosen.cloned().ok_or_else(|| CommandFailed::Run("nothing was chosen".to_owned()))
+            }
+            (Err(reason), _) => Err(CommandFailed::Usage(format!("{base}: {reason}"))),
+        }
+    }
 }
 
-/// Returns a gateway that runs at the usual address. A gateway that requires client keys is
-/// skipped.
-async fn running(
-    client: &UpstreamClient,
-    flags: &Launch,
-    looked: &mut Places,
-) -> Result<Option<Found>, String> {
+/// Checks that a gateway answers at the usual address, and returns who runs it.
+///
+/// # Errors
+/// No gateway answers there, or it is another user's.
+pub(super) async fn is_gateway(client: &UpstreamClient) -> Result<ServerOwner, String> {
     let url = format!("{GATEWAY}{}", metrics::PATH);
     let told = ask::text(client, &url, None, None, LOCAL_TIMEOUT).await;
     let told = told.map_err(|problem| problem.text)?;
     if !told.contains(metrics::NAME) {
         return Err("another program answers there".to_owned());
     }
-    let whose = owner_of(GATEWAY);
-    if whose == ServerOwner::AnotherPersons {
-        return Err(owner::ANOTHER_PERSONS.to_owned());
+    match owner_of(GATEWAY) {
+        ServerOwner::AnotherPersons => Err(owner::ANOTHER_PERSONS.to_owned()),
+        whose => Ok(whose),
     }
-    let list = models::list(client, &format!("{GATEWAY}/v1"), Some("local"), VENDOR_TIMEOUT).await;
-    let models = list.map(|list| list.models).unwrap_or_default();
-    let unlisted = |name: &String| Model { name: name.clone(), ..Model::default() };
-    let model = match &flags.model {
-        // A gateway that lists no models may know every name.
-        Some(name) if models.is_empty() => Some(unlisted(name)),
-        Some(name) => match models::named(&models, name) {
-            Some(model) => Some(model),
-            None => {
-                looked.note_lacking(&format!("the gateway at {GATEWAY}"), name, &models);
-                return Ok(None);
-            }
-        },
-        // A gateway that maps all names lists no models, and chooses the model itself.
-        None if models.is_empty() => None,
-        None => Some(choose::only(&models)?),
+}
+
+/// Returns the failure for an upstream that refuses the key or asks for one, with the cure.
+fn refused(problem: &Problem, upstream: &Candidate) -> CommandFailed {
+    let cure = match (problem.code, &upstream.key) {
+        ("key", Some(name)) => format!("; put another one into {name}"),
+        _ => String::new(),
     };
-    let chosen = match &model {
-        Some(model) if flags.model.is_none() && choose::is_demo(&models) => {
-            format!("model {}: {DEMO}", model.name)
-        }
-        Some(model) => format!("model {}", model.name),
-        None => "it chooses the model".to_owned(),
-    };
-    let said = format!("a gateway was already running at {GATEWAY}, and is used: {chosen}");
-    let small = flags.small_model.as_ref().map(unlisted);
-    let place = FoundPlace::Gateway(GATEWAY.to_owned());
-    let said = iter::once(said).chain(owner_note(GATEWAY, whose)).collect();
-    Ok(Some(Found { place, model, small, models, said }))
-}
-
-/// Returns the first server on this machine that lists models, in the order of [`SERVERS`].
-async fn local(
-    client: &UpstreamClient,
-    flags: &Launch,
-    looked: &mut Places,
-) -> Result<Option<Found>, CommandFailed> {
-    let (taken, mut others) = answering(client, flags.model.as_deref(), looked).await;
-    let Some((upstream, list)) = taken else { return Ok(None) };
-    let mut found = complete(client, flags, upstream, list, "it answers".to_owned()).await?;
-    others.extend(keys().map(|server| format!("not used: {} ({})", server.preset, server.key)));
-    found.said.append(&mut others);
-    Ok(Some(found))
-}
-
-/// Returns the first vendor whose key is in the environment, in the order of [`SERVERS`].
-async fn vendor(
-    client: &UpstreamClient,
-    flags: &Launch,
-    looked: &mut Places,
-) -> Result<Option<Found>, CommandFailed> {
-    let hosted =
-        || SERVERS.iter().filter(|server| !server.key.is_empty() && !server.url.is_empty());
-    let mut found: Option<Found> = None;
-    for server in hosted() {
-        if !is_set(server) {
-            looked.note(server.preset, &format!("{} is not set", server.key));
-            continue;
-        }
-        if let Some(found) = &mut found {
-            found.said.push(format!("not used: {} ({})", server.preset, server.key));
-            continue;
-        }
-        let upstream = Candidate::of(server);
-        let secret = upstream.secret()?;
-        match models::list(client, &upstream.base(), secret.as_deref(), VENDOR_TIMEOUT).await {
-            Ok(list) => {
-                if let Some(name) = &flags.model
-                    && models::named(&list.models, name).is_none()
-                {
-                    looked.note_lacking(server.preset, name, &list.models);
-                    continue;
-                }
-                let why = format!("{} is set", server.key);
-                found = Some(complete(client, flags, upstream, list, why).await?);
-            }
-            Err(problem) => {
-                let place = format!("{} at {}", server.preset, upstream.base());
-                looked.note(&place, &problem.text);
-            }
-        }
-    }
-    Ok(found)
-}
-
-/// Returns the vendors whose keys are in the environment.
-fn keys() -> impl Iterator<Item = &'static KnownServer> {
-    SERVERS.iter().filter(|server| !server.key.is_empty() && is_set(server))
-}
-
-fn is_set(server: &KnownServer) -> bool {
-    std::env::var(server.key).is_ok_and(|key| !key.is_empty())
+    CommandFailed::Run(format!("{}{cure}", problem.text))
 }

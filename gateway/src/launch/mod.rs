@@ -6,147 +6,267 @@
 
 mod child;
 mod choose;
+mod claude_settings;
 mod clients;
 mod find;
 mod flags;
+mod gateway;
+mod menu;
+mod open_page;
 mod program;
+mod resume;
+mod running;
+mod session_log;
 mod settings;
+mod status_line;
 mod web_search;
 
+use std::env;
 use std::ffi::OsString;
 use std::io;
-use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::process::Command;
-use std::sync::Arc;
-use std::sync::mpsc::{Sender, channel};
-use std::thread::{self, JoinHandle};
 
 use creole::Config;
 use creole::config::{Key, Log};
 use tokio::runtime;
-use tokio::sync::Notify;
-use which::sys::RealSys;
+use tokio::sync::mpsc::{self, Receiver};
 
 use crate::CommandFailed;
+use crate::log::Format;
 use crate::probe::models::Model;
 use crate::probe::this_machine::Candidate;
-use crate::server::door::Door;
-use crate::server::listen;
-use crate::server::ready::Ready;
-use crate::server::signals::Stop;
+use crate::probe::window::{Fit, advice, verdict};
+use crate::server::door::View;
+use crate::server::records::Failures;
 use crate::terminal;
 use crate::upstream::client::UpstreamClient as HttpClient;
+use claude_settings::{Added, UsersSettings};
 use clients::{Client, Session, Variables};
 use find::{Found, FoundPlace};
 pub(crate) use flags::Launch;
+use gateway::LaunchedGateway;
+use menu::Menu;
+pub(crate) use open_page::{OpenPage, run as open_page};
+use running::RunFile;
 use settings::Settings;
+pub(crate) use status_line::{StatusLine, run as status_line};
 
-/// Maximum number of models that get additional names for the client's list; a longer list helps
-/// nobody.
-const ALIASED_MAX: usize = 50;
+/// Maximum number of lines about failures that wait to be shown.
+const LINES_MAX: usize = 16;
 
 /// Runs a client, and returns its exit code.
 pub(crate) fn run(flags: &Launch) -> Result<u8, CommandFailed> {
     let client = clients::named(&flags.client).map_err(CommandFailed::Usage)?;
     // A wrong address is reported before a model is searched for.
     flags.services.set(&mut Config::default())?;
-    let program = program::find(client.program, RealSys).ok_or_else(|| {
-        CommandFailed::Run(format!("{} is not installed: {}", client.program, client.install))
-    })?;
+    let menu = Menu::on_terminal(flags.yes, flags.ask);
+    let program = program::find_or_install(client, menu.is_some())?;
     let runtime = runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| CommandFailed::Run(format!("cannot start: {error}")))?;
     let found = runtime.block_on(async {
-        find::backend(&HttpClient::connect().map_err(CommandFailed::Run)?, flags).await
+        let http = HttpClient::connect().map_err(CommandFailed::Run)?;
+        find::backend(&http, flags, menu.as_ref()).await
     })?;
     found.said.iter().for_each(|line| say(line));
-    let (gateway, key, running) = match &found.place {
-        FoundPlace::Gateway(address) => {
-            say_of_search(client, None);
-            (address.clone(), "local".to_owned(), None)
-        }
-        FoundPlace::Upstream(upstream) => {
-            // The gateway needs a key, because other users of the machine can reach it.
-            let key = random()?;
-            let mut config = configure(upstream, &found, flags.context_window, &key)?;
-            flags.services.set(&mut config)?;
-            say_of_search(client, Some(&config));
-            let running = LaunchedGateway::start(config)?;
-            (format!("http://{}", running.address), key, Some(running))
-        }
-    };
-    let said = found.model.as_ref().and_then(|model| model.window);
-    let window = flags.context_window.or(said);
+    let window = flags.context_window.or_else(|| found.model.as_ref()?.window);
+    if client.is_claude_code {
+        agree_to_window(flags, &found, window, menu.is_some())?;
+    }
+    let (failures, lines) = failures(client, &flags.arguments).unzip();
+    let mut started = start(client, flags, &found, failures)?;
     let session = Session {
-        gateway: &gateway,
-        key: &key,
+        gateway: &started.gateway,
+        key: &started.key,
         model: found.model.as_ref(),
         small: found.small.as_ref(),
         window,
-        preset: match &found.place {
-            FoundPlace::Upstream(upstream) => Some(upstream.preset),
-            FoundPlace::Gateway(_) => None,
-        },
+        judge: flags.judge.as_deref(),
     };
     let variables = (client.variables)(&session);
     variables.notes.iter().for_each(|note| say(note));
-    say(&format!("{} behind the gateway at {gateway}", program.display()));
-    if running.is_some() {
+    let settings = settings(client, &variables, flags, &started)?;
+    say(&format!("{} behind the gateway at {}", program.display(), started.gateway));
+    if started.running.is_some() {
         // The password of the gateway's page is valid for this run only, and is shown only on the
         // user's terminal.
+        let Started { gateway, key, .. } = &started;
         say(&format!("see what happens at {gateway}/ (any name, password {key})"));
     }
     let mut command = Command::new(&program);
-    let settings = settings(client, &variables, &flags.arguments)?;
     if let (Some(flag), Some(settings)) = (client.settings, &settings) {
         command.arg(flag).arg(settings.path());
     }
     command.args(&flags.arguments);
     prepare(&mut command, client, variables);
-    let ended = runtime.block_on(child::run(command));
+    let ended = runtime.block_on(child::run(command, lines));
     drop(settings);
-    if let Some(running) = running {
-        running.stop()?;
+    started.end()?;
+    if let (Ok(_), Some(again)) = (&ended, resume::command(client, env::args_os())) {
+        say(&format!("to go on with this session: {again}"));
+    }
+    if let Some(log) = started.log {
+        say(&format!("what happened is in {}", log.display()));
     }
     ended
 }
 
-/// Tells the user whether the client's web search works, if the client has one that needs the API.
-fn say_of_search(client: &Client, config: Option<&Config>) {
-    if client.searches_by_api {
-        say(&web_search::note(config));
+/// Lets the user decide about a context window in which Claude Code gets no work done.
+///
+/// # Errors
+/// The user wants no such start, or cannot be asked.
+fn agree_to_window(
+    flags: &Launch,
+    found: &Found,
+    window: Option<u64>,
+    is_asked: bool,
+) -> Result<(), CommandFailed> {
+    let Some(why) = window.and_then(|window| advice(window, found.preset())) else { return Ok(()) };
+    if window.map(verdict) != Some(Fit::Fails) {
+        say(&why);
+        return Ok(());
+    }
+    if !flags.yes && !is_asked {
+        return Err(CommandFailed::Run(format!("{why}. --yes starts all the same")));
+    }
+    say(&why);
+    if flags.yes || Menu::confirm("Start all the same?")? {
+        return Ok(());
+    }
+    Err(CommandFailed::Run("not started".to_owned()))
+}
+
+/// Returns a queue of lines about failures, if the client prints one answer: it is silent while it
+/// asks again. Otherwise the client has the screen, and shows failures itself.
+fn failures(client: &Client, arguments: &[OsString]) -> Option<(Failures, Receiver<String>)> {
+    let is_print = |argument: &OsString| client.print.iter().any(|known| argument == known);
+    arguments.iter().any(is_print).then(|| mpsc::channel(LINES_MAX))
+}
+
+/// Gateway for the client.
+struct Started {
+    /// URL of the gateway.
+    gateway: String,
+    /// Key that the gateway accepts.
+    key: String,
+    /// Gateway of this process; `None` if another one was already running.
+    running: Option<LaunchedGateway>,
+    /// Log of the gateway of this process.
+    log: Option<PathBuf>,
+    /// File by which other commands find the gateway of this process.
+    _file: Option<RunFile>,
+    /// Words about how web searches work, or the reason why nothing searches.
+    search: Result<String, &'static str>,
+}
+
+impl Started {
+    /// Stops the gateway of this process.
+    fn end(&mut self) -> Result<(), CommandFailed> {
+        self.running.take().map_or(Ok(()), LaunchedGateway::stop)
     }
 }
 
-/// Writes variables to a settings file for the client, if the user's own settings would win over
-/// the environment.
+/// Starts a gateway in front of the upstream that was found, unless a gateway was found.
+fn start(
+    client: &Client,
+    flags: &Launch,
+    found: &Found,
+    failures: Option<Failures>,
+) -> Result<Started, CommandFailed> {
+    let upstream = match &found.place {
+        FoundPlace::Gateway(address) => {
+            let (gateway, key) = (address.clone(), "local".to_owned());
+            let search = web_search::judge(None);
+            return Ok(Started { gateway, key, running: None, log: None, _file: None, search });
+        }
+        FoundPlace::Upstream(upstream) => upstream,
+    };
+    // The gateway needs a key, because other users of the machine can reach it.
+    let key = random()?;
+    let mut config = configure(upstream, found, flags.context_window, &key)?;
+    flags.services.set(&mut config)?;
+    if let Some(judge) = &flags.judge {
+        config.settings.safeguards.model.clone_from(judge);
+    }
+    let search = web_search::judge(Some(&config));
+    let log = session_log::file(flags.log.as_deref())?;
+    if log.is_none() {
+        // Standard error belongs to the client.
+        config.settings.log = Log::Off;
+    }
+    let log_format = Some(Format::Text);
+    let view = View { log: log.clone(), log_format, failures, ..View::default() };
+    let name = client.name;
+    let first_line = move |address| session_log::first_line(name, address);
+    let running = LaunchedGateway::start(config, view, first_line)?;
+    let gateway = format!("http://{}", running.address);
+    // Without the file, `creole page` does not find the gateway; why there is no state folder was
+    // said with the log.
+    let _file = RunFile::write(running.address, &key, name).ok();
+    Ok(Started { gateway, key, running: Some(running), log, _file, search })
+}
+
+/// Writes a settings file for Claude Code: variables, because those in the user's own settings
+/// would win over the environment, and what follows from the gateway.
 fn settings(
     client: &Client,
     variables: &Variables,
-    arguments: &[OsString],
+    flags: &Launch,
+    started: &Started,
 ) -> Result<Option<Settings>, CommandFailed> {
     let Some(flag) = client.settings else { return Ok(None) };
-    if settings::is_given(flag, arguments) {
+    let is_ours = !settings::is_given(flag, &flags.arguments);
+    match (&started.search, is_ours) {
+        (Ok(how), _) => say(&format!("WebSearch {how}")),
+        (Err(why), true) => say(&format!("WebSearch is switched off, because {why}")),
+        (Err(why), false) => say(&format!("WebSearch fails, because {why}")),
+    }
+    let own = UsersSettings::read();
+    let starts_in_default_mode =
+        is_ours && flags.judge.is_none() && !own.has("/permissions/defaultMode");
+    say(&auto_mode(flags.judge.as_deref(), starts_in_default_mode));
+    if !is_ours {
         say(&format!("{flag} is yours: variables in settings would win over those of creole"));
         return Ok(None);
     }
-    let written = Settings::write(&variables.set, &random()?);
+    let added = Added {
+        denies_search: started.search.is_err(),
+        starts_in_default_mode,
+        status_line: Some(started.gateway.clone()).filter(|_| !own.has("/statusLine")),
+    };
+    let written = Settings::write(&added.with_variables(&variables.set), &random()?);
     let failed = |error| CommandFailed::Run(format!("cannot write the client's settings: {error}"));
     written.map(Some).map_err(failed)
+}
+
+/// Returns the line about Claude Code's auto mode: who judges tool calls, and what it costs.
+fn auto_mode(judge: Option<&str>, is_off: bool) -> String {
+    if let Some(judge) = judge {
+        return format!(
+            "auto mode: {judge} judges tool calls, with one request of 10 to 30 kB for each answer that has some"
+        );
+    }
+    let cost = "the model itself judges commands, with up to two requests of 144 kB (36,000 tokens) each; \
+                --judge MODEL takes one of 10 to 30 kB";
+    match is_off {
+        true => format!("auto mode is off until you choose it: in it {cost}"),
+        false => format!("auto mode, which your settings decide about: in it {cost}"),
+    }
 }
 
 /// Sets the environment variables of a client's command.
 fn prepare(command: &mut Command, client: &Client, variables: Variables) {
     let Variables { set, usual, unset, .. } = variables;
     for name in unset {
-        if std::env::var_os(name).is_some() {
+        if env::var_os(name).is_some() {
             say(&format!("{name} is hidden from {}", client.name));
         }
         command.env_remove(name);
     }
     command.envs(set);
-    command.envs(usual.into_iter().filter(|(name, _)| std::env::var_os(name).is_none()));
+    command.envs(usual.into_iter().filter(|(name, _)| env::var_os(name).is_none()));
 }
 
 /// Returns the gateway's configuration: one upstream, all names mapped to the model, one client
@@ -166,12 +286,12 @@ fn configure(
     added.map_err(CommandFailed::Run)?;
     let name = |model: &Option<Model>| model.as_ref().map(|model| model.name.clone());
     let (model, small) = (name(&found.model), name(&found.small));
-    let others = aliases(&found.models);
+    // Names that Claude Code would not show get the prefix `claude-creole/` in its list.
+    let listed = found.models.iter().filter(|model| !model.name.contains('*'));
+    let others: Vec<_> = listed.map(|model| (model.name.clone(), model.name.clone())).collect();
     let served = config.serve_models(model.as_deref(), small.as_deref(), &others, "--model");
     served.map_err(CommandFailed::Usage)?;
     config.note_sizes(|name| sizes(found, window, name));
-    // The client uses the terminal, so the gateway does not log.
-    config.settings.log = Log::Off;
     Ok(config)
 }
 
@@ -186,73 +306,12 @@ fn sizes(found: &Found, window: Option<u64>, name: &str) -> (u64, u64) {
     (window.unwrap_or_default(), model.and_then(|model| model.output).unwrap_or_default())
 }
 
-/// Returns the models that the server lists, by their own names and by names that contain `claude`.
-/// Claude Code hides other names.
-fn aliases(models: &[Model]) -> Vec<(String, String)> {
-    let own = models.iter().map(|model| (model.name.clone(), model.name.clone()));
-    let is_shown = |name: &str| name.contains("claude") || name.contains("anthropic");
-    let hidden = models.iter().filter(|model| !is_shown(&model.name));
-    let aliased = hidden.filter(|_| models.len() <= ALIASED_MAX);
-    let aliased = aliased.map(|model| (format!("claude-{}", model.name), model.name.clone()));
-    // A name in the server's list always means the listed model, so no alias may have such a name.
-    let aliased = aliased.filter(|(alias, _)| models.iter().all(|model| model.name != *alias));
-    own.chain(aliased).filter(|(name, _)| !name.contains('*')).collect()
-}
-
 /// Returns a random text that nobody can guess.
 fn random() -> Result<String, CommandFailed> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes)
         .map_err(|error| CommandFailed::Run(format!("cannot get random bytes: {error}")))?;
     Ok(format!("{:032x}", u128::from_ne_bytes(bytes)))
-}
-
-/// Gateway that runs on a separate thread of this process.
-struct LaunchedGateway {
-    address: SocketAddr,
-    stop: Arc<Notify>,
-    thread: JoinHandle<Result<(), CommandFailed>>,
-}
-
-impl LaunchedGateway {
-    fn start(config: Config) -> Result<Self, CommandFailed> {
-        let stop = Arc::new(Notify::new());
-        let notify = Arc::clone(&stop);
-        let (sender, ready) = channel();
-        let thread = thread::Builder::new().name("gateway".to_owned());
-        let thread = thread
-            .spawn(move || serve_until(config, Stop::Notified(notify), sender))
-            .map_err(|error| CommandFailed::Run(format!("cannot start a thread: {error}")))?;
-        match ready.recv() {
-            Ok(address) => Ok(Self { address, stop, thread }),
-            Err(_) => Err(ended(thread).err().unwrap_or_else(|| {
-                CommandFailed::Run("the gateway ended before it was ready".to_owned())
-            })),
-        }
-    }
-
-    fn stop(self) -> Result<(), CommandFailed> {
-        self.stop.notify_one();
-        ended(self.thread)
-    }
-}
-
-fn serve_until(
-    config: Config,
-    stop: Stop,
-    sender: Sender<SocketAddr>,
-) -> Result<(), CommandFailed> {
-    // The shutdown timeout is 0, because no client is left to read the rest of an answer.
-    let door = Door::local("127.0.0.1:0".to_owned(), 0);
-    let told = |ready: Ready| {
-        // The thread that starts the gateway waits for the address.
-        let _ = sender.send(ready.address);
-    };
-    listen::run_with(&door, config, None, || Ok(stop), told)
-}
-
-fn ended(thread: JoinHandle<Result<(), CommandFailed>>) -> Result<(), CommandFailed> {
-    thread.join().unwrap_or_else(|_| Err(CommandFailed::Run("the gateway failed".to_owned())))
 }
 
 /// Prints a line for the user, before the client takes over the terminal.
@@ -287,21 +346,5 @@ mod tests {
         assert_eq!(sizes(&found, Some(32_768), "main"), (32_768, 0));
         assert_eq!(sizes(&found, Some(32_768), "small"), (0, 4096));
         assert_eq!(sizes(&found, None, "other"), (0, 0));
-    }
-
-    #[test]
-    fn no_alias_takes_a_name_that_the_server_lists() {
-        let models = ["foo", "claude-foo", "bar"]
-            .map(|name| Model { name: name.to_owned(), ..Model::default() });
-        let aliases = aliases(&models);
-        let of = |name: &str| {
-            aliases
-                .iter()
-                .filter(|(alias, _)| alias == name)
-                .map(|(_, model)| model.as_str())
-                .collect::<Vec<_>>()
-        };
-        assert_eq!(of("claude-foo"), ["claude-foo"]);
-        assert_eq!(of("claude-bar"), ["bar"]);
     }
 }

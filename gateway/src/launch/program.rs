@@ -1,9 +1,41 @@
-//! Search for the program file of a client.
+//! Program file of a client: where it is, and its installation by its own installer.
 
 use std::path::PathBuf;
+use std::process::Command;
 
 use which::WhichConfig;
-use which::sys::Sys;
+use which::sys::{RealSys, Sys};
+
+use super::clients::Client;
+use super::menu::Menu;
+use crate::CommandFailed;
+
+/// Finds the program of a client. If it is missing and the user `is_asked`, installs the version
+/// that was tried.
+pub(crate) fn find_or_install(client: &Client, is_asked: bool) -> Result<PathBuf, CommandFailed> {
+    let Client { program, install, .. } = client;
+    let missing = || CommandFailed::Run(format!("{program} is not installed: {install}"));
+    if let Some(found) = find(program, RealSys) {
+        return Ok(found);
+    }
+    if !is_asked || !Menu::confirm(&format!("Install {program} by `{install}`?"))? {
+        return Err(missing());
+    }
+    let mut words = install.split(' ');
+    let installer = words.next().unwrap_or_default();
+    let Some(installer) = find(installer, RealSys) else {
+        return Err(CommandFailed::Run(format!(
+            "{installer} is missing, which installs {program}"
+        )));
+    };
+    let ended = Command::new(installer).args(words).status();
+    if !ended.is_ok_and(|status| status.success()) {
+        return Err(CommandFailed::Run(format!("{program} could not be installed: {install}")));
+    }
+    find(program, RealSys).ok_or_else(|| {
+        CommandFailed::Run(format!("{program} was installed in a folder that is not in PATH"))
+    })
+}
 
 /// Finds a program in the folders of `PATH`. On Windows, npm installs three files for a program: a
 /// script for `sh`, which Windows cannot run, a `.cmd` file, and a `PowerShell` script. `PATHEXT`
@@ -18,8 +50,6 @@ mod tests {
     use std::fs::{self, DirEntry, Metadata};
     use std::io;
     use std::path::Path;
-
-    use which::sys::RealSys;
 
     use super::*;
 

@@ -1,30 +1,25 @@
 //! Temporary settings file for a client, which is deleted when the client has ended.
 
 use std::ffi::OsString;
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value, json};
+use serde_json::Value;
+
+use crate::private_files;
 
 #[derive(Debug)]
 pub(crate) struct Settings(PathBuf);
 
 impl Settings {
-    /// Writes variables to a settings file of Claude Code. Only this user can read the file,
-    /// because it has the gateway's key.
-    pub(crate) fn write(variables: &[(&str, String)], unique: &str) -> io::Result<Self> {
-        let variables: Map<String, Value> =
-            variables.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
+    /// Writes a settings file. Only this user can read the file, because it has the gateway's key.
+    pub(crate) fn write(contents: &Value, unique: &str) -> io::Result<Self> {
         let path = std::env::temp_dir().join(format!("creole-launch-{unique}.json"));
-        let mut options = OpenOptions::new();
         // A file that already has this name belongs to another program.
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(&path)?;
+        let mut file = private_files::options().write(true).create_new(true).open(&path)?;
         let settings = Self(path);
-        file.write_all(json!({ "env": variables }).to_string().as_bytes())?;
+        file.write_all(contents.to_string().as_bytes())?;
         Ok(settings)
     }
 
@@ -50,20 +45,22 @@ pub(crate) fn is_given(flag: &str, arguments: &[OsString]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
     fn the_file_has_the_variables_and_goes_with_its_value() {
         let unique = format!("test-{}", std::process::id());
-        let settings = Settings::write(&[("A", "b".to_owned())], &unique).unwrap();
+        let settings = Settings::write(&json!({"A": "b"}), &unique).unwrap();
         let path = settings.path().to_owned();
-        assert_eq!(fs::read_to_string(&path).unwrap(), r#"{"env":{"A":"b"}}"#);
+        assert_eq!(fs::read_to_string(&path).unwrap(), r#"{"A":"b"}"#);
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt as _;
             assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         }
-        assert!(Settings::write(&[], &unique).is_err());
+        assert!(Settings::write(&json!({}), &unique).is_err());
         drop(settings);
         assert!(!path.exists());
     }

@@ -92,6 +92,13 @@ pub(crate) fn text(text: &str) -> String {
     beginning(text, LETTERS_MAX)
 }
 
+/// Returns why an exchange failed, in Creole's own words and the upstream's codes. The upstream's
+/// message may quote a prompt, and is left out.
+pub(crate) fn why(report: &Report) -> String {
+    let why = [&report.reason, &report.upstream_codes].into_iter().flatten();
+    reason(&why.map(String::as_str).collect::<Vec<_>>().join("; "))
+}
+
 /// Returns the reason of a failed exchange for a line: cleaned like [`text`], but longer.
 pub(crate) fn reason(text: &str) -> String {
     beginning(text, REASON_LETTERS_MAX)

@@ -12,6 +12,7 @@ mod meanings;
 mod plots;
 mod probe;
 mod row;
+mod status;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -23,8 +24,10 @@ use hyper::header::{
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Response, StatusCode};
 
+use crate::clock::Clock;
 pub(crate) use board::Board;
 pub(crate) use events::{Events, Source};
+pub(crate) use status::MEDIA_TYPE as STATUS_TYPE;
 
 /// Text that the browser shows if the password for the page is missing or wrong.
 const NEEDS_KEY: &str = "This page needs one of the keys of clients: write it as the password.";
@@ -46,6 +49,8 @@ const FORWARDED: [&str; 7] = [
 pub(crate) enum PageResource {
     Page,
     Events,
+    /// Figures for the status line of a client.
+    Status,
 }
 
 /// Permission of a sender to read the page.
@@ -79,6 +84,9 @@ pub(crate) fn respond(
         Reader::Let => let_in(),
         Reader::WithoutKey if is_navigation(headers) => return Some(unauthorized()),
         Reader::WithoutKey | Reader::Nobody => return None,
+    }
+    if wanted == PageResource::Status {
+        return Some(figures(&source));
     }
     source.look();
     if wanted == PageResource::Events {
@@ -122,6 +130,9 @@ pub(crate) fn wanted(head: &Parts) -> Option<PageResource> {
     };
     if accepts("text/event-stream") && head.method == Method::GET {
         return Some(PageResource::Events);
+    }
+    if accepts(STATUS_TYPE) {
+        return Some(PageResource::Status);
     }
     accepts("text/html").then_some(PageResource::Page)
 }
@@ -172,6 +183,16 @@ fn event_stream(events: Events) -> Response<Content> {
     harden(headers);
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    response
+}
+
+/// Returns the response with figures for a status line.
+fn figures(source: &Source) -> Response<Content> {
+    let now = Clock::start().now();
+    let text = source.board.with(|state| status::json(state, now));
+    let mut response = Response::new(Content::Whole(text));
+    harden(response.headers_mut());
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(STATUS_TYPE));
     response
 }
 

@@ -57,8 +57,6 @@ impl FinishedRow {
         let level = level(report);
         let is_failure = report.status >= 400 || matches!(report.outcome, Outcome::Failed(..));
         let of_failure = |text: String| if is_failure { text } else { String::new() };
-        let why = [&report.reason, &report.upstream_codes].into_iter().flatten();
-        let why = why.map(String::as_str).collect::<Vec<_>>().join("; ");
         Some(Self {
             ended_at: now,
             model,
@@ -68,7 +66,7 @@ impl FinishedRow {
             stream: report.stream,
             level,
             cause: if report.outcome == Outcome::Open { "passed" } else { report.cause() },
-            reason: of_failure(figures::reason(&why)),
+            reason: of_failure(figures::why(report)),
             request_id: of_failure(figures::text(&report.request_id)),
             figures: Figures::of(request, report, now),
             cached_tokens: report.answer.cache_read_tokens,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use creole::config::{Protocol, Upstream};
+use creole::config::{Key, Protocol, Upstream};
 use creole::{Config, Exchange, Header, HostCan, RequestHead, Unreachable};
 use hyper::Method;
 use hyper::header::LOCATION;
@@ -92,6 +92,22 @@ pub(crate) async fn answers(
     let place = CheckedUpstream { client, upstream, patience };
     let answer = place.list(&upstream.url, &upstream.base_path).await;
     !matches!(answer, ListResult::Unreachable(_))
+}
+
+/// Returns the problem of an upstream that lists models to everyone, but refuses the key for
+/// answers; `None` if it has none, or does not say so in time.
+pub(crate) async fn refused_key(client: &UpstreamClient, upstream: &Upstream) -> Option<Problem> {
+    const PATIENCE: Duration = Duration::from_secs(2);
+    let mut asked = upstream.clone();
+    if asked.key == Key::Client {
+        // There is no client yet whose key could go there.
+        asked.key = Key::None;
+    }
+    match (CheckedUpstream { client, upstream: &asked, patience: PATIENCE }).endpoint().await {
+        // With 403 a server may also refuse the empty request.
+        Some(Endpoint::Key(status @ 401)) => Some(Problem::key(upstream, status)),
+        _ => None,
+    }
 }
 
 /// Returns the preset that the upstream's list of models shows. The gateway waits for the list at

@@ -22,17 +22,24 @@ pub(crate) struct Problem {
     pub(crate) code: &'static str,
     /// Problem and advice in one line, for people.
     pub(crate) text: String,
+    /// Another base path, at which the server has an API.
+    pub(crate) base_path: Option<String>,
 }
 
 impl Problem {
     pub(crate) fn new(code: &'static str, text: impl Into<String>) -> Self {
-        Self { code, text: text.into() }
+        Self { code, text: text.into(), base_path: None }
     }
 
     /// Returns true if there is a server that answers, even with an error.
     pub(crate) fn server_answers(&self) -> bool {
         const ANSWERS: [&str; 6] = ["no_key", "key", "path", "page", "redirect", "status"];
         ANSWERS.contains(&self.code)
+    }
+
+    /// Returns true if a key is missing, or was refused.
+    pub(crate) fn is_of_key(&self) -> bool {
+        matches!(self.code, "no_key" | "key")
     }
 
     /// Returns the problem of an upstream to which no connection could be made.
@@ -141,7 +148,8 @@ impl Problem {
                  /chat/completions in the server's documents"
             ),
         };
-        Self::new(if answered == PAGE { "page" } else { "path" }, text)
+        let code = if answered == PAGE { "page" } else { "path" };
+        Self { base_path: found.map(str::to_owned), ..Self::new(code, text) }
     }
 }
 

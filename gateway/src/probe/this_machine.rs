@@ -41,6 +41,11 @@ impl Candidate {
         format!("{}{}", self.address, self.base_path)
     }
 
+    /// Returns the server's kind and URL, as the user reads them.
+    pub(crate) fn place(&self) -> String {
+        format!("{} at {}", self.preset, self.base())
+    }
+
     /// Sets the kind of server from its list of models. A server at the usual port of vLLM or
     /// llama.cpp may be of another kind.
     pub(crate) fn learn(&mut self, list: &List) {
@@ -56,24 +61,26 @@ pub(crate) async fn find(
     model: Option<&str>,
 ) -> Result<(String, Vec<String>), CommandFailed> {
     let mut looked = Places::default();
-    let (taken, mut said) = answering(client, model, &mut looked).await;
-    let Some((upstream, _)) = taken else {
+    let mut answering = answering(client, model, &mut looked).await.into_iter();
+    let Some((upstream, _)) = answering.next() else {
         return Err(looked.failed(
             "no server of this machine was found. Start one, or name the server with --upstream URL or --profile.",
         ));
     };
     let base = upstream.base();
-    said.insert(0, format!("{} at {base}: it answers", upstream.preset));
+    let mut said = vec![format!("{}: it answers", upstream.place())];
+    said.extend(answering.map(|(other, _)| format!("not used: {}", other.place())));
+    said.extend(owner_note(&base, owner_of(&upstream.address)));
     Ok((base, said))
 }
 
-/// Finds the first server on this machine that lists models, or the model `model`, in the order of
+/// Finds the servers on this machine that list models, or the model `model`, in the order of
 /// [`SERVERS`]. Notes the other servers in `looked`.
 pub(crate) async fn answering(
     client: &UpstreamClient,
     model: Option<&str>,
     looked: &mut Places,
-) -> (Option<(Candidate, List)>, Vec<String>) {
+) -> Vec<(Candidate, List)> {
     let servers = || SERVERS.iter().filter(|server| server.key.is_empty());
     let asked = servers().map(|server| {
         let upstream = Candidate::of(server);
@@ -82,12 +89,10 @@ pub(crate) async fn answering(
             (upstream, list)
         }
     });
-    let mut taken: Option<(Candidate, List)> = None;
-    let mut others = Vec::new();
+    let mut found = Vec::new();
     // All servers are asked at once, because most of them do not run.
     for (mut upstream, list) in join_all(asked).await {
-        let base = upstream.base();
-        let place = format!("{} at {base}", upstream.preset);
+        let place = upstream.place();
         match list {
             Ok(list) if list.models.is_empty() => looked.note(&place, "it lists no model"),
             Ok(_) if owner_of(&upstream.address) == ServerOwner::AnotherPersons => {
@@ -97,22 +102,18 @@ pub(crate) async fn answering(
                 upstream.learn(&list);
                 match model {
                     Some(name) if models::named(&list.models, name).is_none() => {
+                        let base = upstream.base();
                         let own =
                             if upstream.preset == "default" { &base } else { upstream.preset };
                         looked.note_lacking(own, name, &list.models);
                     }
-                    _ if taken.is_none() => taken = Some((upstream, list)),
-                    _ => others.push(format!("not used: {place}")),
+                    _ => found.push((upstream, list)),
                 }
             }
             Err(problem) => looked.note(&place, &problem.text),
         }
     }
-    if let Some((upstream, _)) = &taken {
-        let base = upstream.base();
-        others.extend(owner_note(&base, owner_of(&upstream.address)));
-    }
-    (taken, others)
+    found
 }
 
 /// Returns a line for the user about a server whose owner is unknown; `None` for a known owner.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::log::Format;
+use crate::server::records::Failures;
 
 /// How clients, and those who operate the gateway, come in.
 #[derive(Debug, Args)]
@@ -61,6 +62,9 @@ pub(crate) struct View {
     /// How the log is written; without it, text on a terminal and JSON elsewhere
     #[arg(long, value_name = "FORMAT", value_enum)]
     pub(crate) log_format: Option<Format>,
+    /// Receiver of a line about each failure after which clients ask again.
+    #[arg(skip)]
+    pub(crate) failures: Option<Failures>,
 }
 
 impl Door {

@@ -27,6 +27,7 @@ use crate::log;
 use crate::log::rate_limit::RateLimit;
 use crate::metrics;
 use crate::page::Board;
+use crate::private_files;
 use crate::probe::{again, at_start};
 use crate::server::budget::Budget;
 use crate::server::connections::{Connections, Stage};
@@ -68,7 +69,7 @@ pub(crate) fn run_with(
     stop: impl FnOnce() -> io::Result<Stop>,
     ready: impl FnOnce(Ready),
 ) -> Result<(), CommandFailed> {
-    let View { no_page, log, log_format } = &door.view;
+    let View { no_page, log, log_format, failures } = &door.view;
     let file = log.as_deref().map(log_file).transpose()?;
     let format = log_format.unwrap_or_else(|| log::Format::of_reader(file.as_ref()));
     let log = log::start(config.settings.log, format, file)
@@ -78,7 +79,9 @@ pub(crate) fn run_with(
         .enable_all()
         .build()
         .map_err(|error| CommandFailed::Run(format!("cannot start: {error}")))?;
-    let records = Arc::new(Records::new(format, (!no_page).then(Board::default)));
+    let mut records = Records::new(format, (!no_page).then(Board::default));
+    records.failures = failures.clone();
+    let records = Arc::new(records);
     let served = serve(&runtime, door, (Arc::new(config), records), source, stop, ready);
     log.finish();
     served
@@ -87,12 +90,11 @@ pub(crate) fn run_with(
 /// Opens the log file for appending. Each line is written to the current end, so a file that was
 /// truncated meanwhile begins anew.
 fn log_file(path: &Path) -> Result<File, CommandFailed> {
-    let mut options = File::options();
-    options.append(true).create(true);
-    // Only the owner may read the log, which has the names of keys and models.
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    // The log has the names of keys and models.
+    let mut options = private_files::options();
     options
+        .append(true)
+        .create(true)
         .open(path)
         .map_err(|error| CommandFailed::Usage(format!("--log {}: {error}", path.display())))
 }

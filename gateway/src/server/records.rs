@@ -3,13 +3,18 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use creole::observe::log::{Level, LoggedRequest, RefusedLines};
-use creole::observe::report::Report;
+use creole::observe::report::{Outcome, Report};
 use creole::{Config, Millis};
+use tokio::sync::mpsc;
 
+use crate::log::figures::{self, Figures};
 use crate::log::{EXCHANGE, Format, text};
 use crate::metrics::Metrics;
 use crate::page::Board;
 use crate::server::load::Load;
+
+/// Queue of lines for a person whose client is silent while it asks again.
+pub(crate) type Failures = mpsc::Sender<String>;
 
 /// Metrics, log and page in which all exchanges of the process are recorded.
 #[derive(Debug)]
@@ -21,6 +26,8 @@ pub(crate) struct Records {
     pub(crate) running: Load,
     /// Number of answers whose body is on its way.
     pub(crate) streams: Load,
+    /// Queue that gets a line about each failure after which clients ask again.
+    pub(crate) failures: Option<Failures>,
     format: Format,
     refused: Mutex<RefusedLines>,
 }
@@ -33,6 +40,7 @@ impl Records {
             board,
             running: Load::default(),
             streams: Load::default(),
+            failures: None,
             format,
             refused: Mutex::default(),
         }
@@ -63,6 +71,12 @@ impl Records {
         if let Some(board) = &self.board {
             board.end(number, request, report, now);
         }
+        if let Some(failures) = &self.failures
+            && let Some(line) = retried(request, report, now)
+        {
+            // A full queue means that the person has enough lines to read.
+            let _ = failures.try_send(line);
+        }
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(left_out) = refused.admit(report, now) else { return };
         drop(refused);
@@ -82,4 +96,13 @@ impl Records {
             Level::Info => tracing::info!(target: EXCHANGE, "{line}"),
         }
     }
+}
+
+/// Returns a line about a failure after which clients ask again; `None` for other ends.
+fn retried(request: &LoggedRequest, report: &Report, now: Millis) -> Option<String> {
+    let status = Figures::of(request, report, now).status;
+    // An answer that was cut has the status of its beginning.
+    let is_cut = status == 200 && matches!(report.outcome, Outcome::Failed(..));
+    let is_retried = is_cut || matches!(status, 401 | 408 | 409 | 429 | 500..);
+    is_retried.then(|| format!("{status} {}: {}", report.cause(), figures::why(report)))
 }

@@ -25,6 +25,8 @@ mod judge;
 mod kept;
 #[cfg(unix)] // the client is a script
 mod launch;
+#[cfg(unix)]
+mod launched;
 mod limits;
 #[cfg(unix)]
 mod log;

@@ -13,7 +13,7 @@ fn of(client: &str, model: Option<&Model>, small: Option<&Model>) -> Variables {
         model,
         small,
         window: model.and_then(|model| model.window),
-        preset: None,
+        judge: None,
     };
     (named(client).unwrap().variables)(&session)
 }
@@ -50,9 +50,9 @@ fn claude_code_gets_the_window_and_answers_that_fit_into_it() {
     assert_eq!(told(Some(200_000), None), (Some(200_000), None, 0));
     assert_eq!(told(Some(200_000), Some(8192)), (Some(200_000), Some(8192), 0));
     assert_eq!(told(Some(200_000), Some(64_000)), (Some(200_000), None, 0));
-    // The user must know that the context window is small, or unknown.
-    assert_eq!(told(Some(40_960), None), (Some(40_960), Some(5120), 1));
-    assert_eq!(told(Some(4096), None), (Some(4096), Some(1024), 1));
+    assert_eq!(told(Some(40_960), None), (Some(40_960), Some(5120), 0));
+    assert_eq!(told(Some(4096), None), (Some(4096), Some(1024), 0));
+    // The user must know that the context window is unknown.
     assert_eq!(told(None, None), (None, None, 1));
 }
 
@@ -75,4 +75,17 @@ fn a_client_that_creole_cannot_serve_is_told_with_the_reason() {
     assert!(named("codex").unwrap_err().contains("Responses API"));
     let error = named("vim").unwrap_err();
     assert_eq!(error, "expected one of claude, opencode, but found \"vim\"");
+}
+
+#[test]
+fn the_installed_version_is_the_one_that_is_tried() {
+    for client in CLIENTS {
+        let folder = if client.name == "claude" { "claude-code" } else { client.name };
+        let root = env!("CARGO_MANIFEST_DIR");
+        let path = format!("{root}/../harness/clients/{folder}/package.json");
+        let tried: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        let package = client.install.strip_prefix("npm install -g ").unwrap();
+        let (name, version) = package.rsplit_once('@').unwrap();
+        assert_eq!(tried["dependencies"][name], version, "{}", client.name);
+    }
 }

@@ -39,7 +39,7 @@ fn a_key_is_asked_for_where_it_can_be_given_and_is_never_told() {
         (Key::None, "no_key", "\"none\""),
     ] {
         upstream.key = key;
-        let Problem { code: found, text } = Problem::key(&upstream, 401);
+        let Problem { code: found, text, .. } = Problem::key(&upstream, 401);
         assert_eq!(found, code);
         assert!(text.contains(cure) && text.contains("401") && !text.contains("sk-"), "{text}");
     }
