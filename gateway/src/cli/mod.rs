@@ -15,7 +15,7 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 use crate::CommandFailed;
 use crate::check::{self, Check};
 use crate::documents::{self, ReadDocument};
-use crate::launch::{self, Launch, OpenPage, StatusLine};
+use crate::launch::{self, ConfigureClient, Launch, OpenPage, StatusLine, UnconfigureClient};
 use crate::terminal;
 use check_config::CheckConfig;
 use demo::Demo;
@@ -38,6 +38,10 @@ enum Command {
     Serve(Box<Serve>),
     /// Start a client such as Claude Code, behind a gateway that ends with it
     Launch(Launch),
+    /// Write what a client needs for a running gateway into the client's own settings
+    Configure(ConfigureClient),
+    /// Take back what `configure` wrote
+    Unconfigure(UnconfigureClient),
     /// Open the page of a gateway that runs, also of one that `launch` started
     Page(OpenPage),
     /// Print the status line for Claude Code, reading what it knows from standard input
@@ -79,6 +83,8 @@ pub(crate) fn run() -> ExitCode {
             Ok(code) => return ExitCode::from(code),
             Err(failed) => Err(failed),
         },
+        Command::Configure(options) => launch::configure(&options).map(|()| true),
+        Command::Unconfigure(options) => launch::unconfigure(&options).map(|()| true),
         Command::Page(options) => launch::open_page(&options).map(|()| true),
         Command::StatusLine(options) => launch::status_line(&options).map(|()| true),
         Command::Demo(options) => demo::run(&options).map(|()| true),

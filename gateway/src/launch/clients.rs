@@ -100,7 +100,7 @@ pub(crate) fn named(name: &str) -> Result<&'static Client, String> {
 
 /// Returns the variables of Claude Code. It knows only Claude models, so the abilities of other
 /// models must be set.
-fn claude(session: &Session<'_>) -> Variables {
+pub(crate) fn claude(session: &Session<'_>) -> Variables {
     let mut set = vec![
         ("ANTHROPIC_BASE_URL", session.gateway.to_owned()),
         ("ANTHROPIC_AUTH_TOKEN", session.key.to_owned()),

@@ -404,19 +404,53 @@ impl Search<'_> {
         models: &[Model],
         wanted: Option<&str>,
     ) -> Result<Model, CommandFailed> {
-        if let Some(name) = wanted {
-            let model = models::named(models, name);
-            return model.ok_or_else(|| CommandFailed::Usage(models::lacks(base, name, models)));
+        choose_model(base, models, wanted, self.menu)
+    }
+}
+
+fn choose_model(
+    base: &str,
+    models: &[Model],
+    wanted: Option<&str>,
+    menu: Option<&Menu>,
+) -> Result<Model, CommandFailed> {
+    if let Some(name) = wanted {
+        let model = models::named(models, name);
+        return model.ok_or_else(|| CommandFailed::Usage(models::lacks(base, name, models)));
+    }
+    let able: Vec<&Model> = choose::that_answer(models).collect();
+    match (choose::only(models), menu) {
+        (Ok(model), _) => Ok(model),
+        (Err(_), Some(menu)) if !able.is_empty() => {
+            let names: Vec<String> = able.iter().map(|model| model.name.clone()).collect();
+            let chosen = able.into_iter().nth(menu.choose("model", &names)?);
+            chosen.cloned().ok_or_else(|| CommandFailed::Run("nothing was chosen".to_owned()))
         }
-        let able: Vec<&Model> = choose::that_answer(models).collect();
-        match (choose::only(models), self.menu) {
-            (Ok(model), _) => Ok(model),
-            (Err(_), Some(menu)) if !able.is_empty() => {
-                let names: Vec<String> = able.iter().map(|model| model.name.clone()).collect();
-                let chosen = able.into_iter().nth(menu.choose("model", &names)?);
-                chosen.cloned().ok_or_else(|| CommandFailed::Run("nothing was chosen".to_owned()))
-            }
-            (Err(reason), _) => Err(CommandFailed::Usage(format!("{base}: {reason}"))),
+        (Err(reason), _) => Err(CommandFailed::Usage(format!("{base}: {reason}"))),
+    }
+}
+
+/// Returns the model of a gateway, given by its URL and a client's key; `None` if the gateway lists
+/// no models, and chooses the model itself.
+pub(super) async fn model_of_gateway(
+    client: &UpstreamClient,
+    (gateway, key): (&str, &str),
+    wanted: Option<&str>,
+    menu: Option<&Menu>,
+) -> Result<Option<Model>, CommandFailed> {
+    let listed = models::list(client, &format!("{gateway}/v1"), Some(key), VENDOR_TIMEOUT).await;
+    match listed {
+        Ok(list) if list.models.is_empty() => {
+            Ok(wanted.map(|name| Model { name: name.to_owned(), ..Model::default() }))
+        }
+        Ok(list) => choose_model(gateway, &list.models, wanted, menu).map(Some),
+        Err(problem) if problem.code == "key" => {
+            let cure = "--key-env names the variable with a key of its clients";
+            Err(CommandFailed::Run(format!("{gateway}: {}: {cure}", problem.text)))
+        }
+        Err(problem) => {
+            let cure = "creole serve starts a gateway";
+            Err(CommandFailed::Run(format!("{gateway}: {}: {cure}", problem.text)))
         }
     }
 }

@@ -8,6 +8,7 @@ mod child;
 mod choose;
 mod claude_settings;
 mod clients;
+mod configure_client;
 mod find;
 mod flags;
 mod gateway;
@@ -43,6 +44,7 @@ use crate::terminal;
 use crate::upstream::client::UpstreamClient as HttpClient;
 use claude_settings::{Added, UsersSettings};
 use clients::{Client, Session, Variables};
+pub(crate) use configure_client::{ConfigureClient, UnconfigureClient, configure, unconfigure};
 use find::{Found, FoundPlace};
 pub(crate) use flags::Launch;
 use gateway::LaunchedGateway;
@@ -185,7 +187,7 @@ fn start(
     };
     // The gateway needs a key, because other users of the machine can reach it.
     let key = random()?;
-    let mut config = configure(upstream, found, flags.context_window, &key)?;
+    let mut config = own_config(upstream, found, flags.context_window, &key)?;
     flags.services.set(&mut config)?;
     if let Some(judge) = &flags.judge {
         config.settings.safeguards.model.clone_from(judge);
@@ -271,7 +273,7 @@ fn prepare(command: &mut Command, client: &Client, variables: Variables) {
 
 /// Returns the gateway's configuration: one upstream, all names mapped to the model, one client
 /// key. `window` is the main model's context window, if the user gave it.
-fn configure(
+fn own_config(
     upstream: &Candidate,
     found: &Found,
     window: Option<u64>,

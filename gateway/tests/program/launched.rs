@@ -10,6 +10,7 @@ use creole_demo::{Answer, Demo, Options};
 use serde_json::{Value, json};
 
 use crate::launch::{CLIENT, Ran, creole, demo, folder, launch};
+use crate::rig;
 
 #[test]
 fn after_the_client_the_user_reads_how_to_go_on_and_where_the_log_is() {
@@ -326,4 +327,69 @@ fn a_client_that_is_missing_is_installed_after_a_yes() {
     let shown = in_a_narrow_terminal(&folder, &url, &["\r"]);
     assert!(shown.contains("npm: install -g @anthropic-ai/claude-code@2."), "{shown}");
     assert!(shown.contains("ANTHROPIC_MODEL=only"), "{shown}");
+}
+
+#[test]
+fn settings_are_written_for_a_gateway_that_runs_and_taken_back_byte_for_byte() {
+    let demo = demo(&["only"]);
+    let gateway =
+        rig::Gateway::start_with(&["--upstream", &demo.url(), "--model", "only"], "{}", &[]);
+    let url = gateway.url("");
+    let folder = folder("configure", CLIENT);
+    let _ = fs::remove_dir_all(folder.join("state"));
+    let path = folder.join(".claude/settings.json");
+    let _ = fs::remove_file(&path);
+    let run = |args: &[&str]| -> Ran {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_creole"));
+        command.args(args).env_clear().env("HOME", &folder).stdin(Stdio::null());
+        command.env("XDG_STATE_HOME", folder.join("state")).env("KEY", "sk-canary");
+        command.output().unwrap().into()
+    };
+    let configure = ["configure", "claude", "--gateway", &url];
+    let read = || fs::read_to_string(&path).unwrap();
+    // Without a file there is none afterwards, and a new one is private.
+    let ran = run(&configure);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let set: Value = serde_json::from_str(&read()).unwrap();
+    assert_eq!(set["env"]["ANTHROPIC_BASE_URL"], url);
+    assert_eq!(set["env"]["ANTHROPIC_MODEL"], "only");
+    let line = set["statusLine"]["command"].as_str().unwrap();
+    assert!(line.ends_with(&format!("creole status-line --gateway {url}")), "{line}");
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    let ran = run(&["unconfigure", "claude"]);
+    assert_eq!((ran.code, path.exists()), (Some(0), false), "{}", ran.err);
+    // The user's own text stays, also if the command runs twice.
+    let own =
+        "{\n\t\"env\" : {\"A\":\"1\", \"ANTHROPIC_MODEL\": \"mine\"},\n  \"theme\":\"dark\" }";
+    fs::write(&path, own).unwrap();
+    for key in [&[][..], &["--key-env", "KEY"]] {
+        let ran = run(&[&configure[..], key].concat());
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        assert!(read().contains(r#""A":"1""#) && read().contains("\n  \"theme\":\"dark\""));
+        assert!(!ran.err.contains("sk-canary"), "{}", ran.err);
+    }
+    assert!(read().contains(r#""ANTHROPIC_AUTH_TOKEN": "sk-canary""#), "{}", read());
+    fs::write(&path, read().replace("dark", "light")).unwrap();
+    assert_eq!(run(&["unconfigure", "claude"]).code, Some(0));
+    let left: Value = serde_json::from_str(&read()).unwrap();
+    assert_eq!(left, json!({"env": {"A": "1", "ANTHROPIC_MODEL": "mine"}, "theme": "light"}));
+    fs::write(&path, own).unwrap();
+    assert_eq!(run(&configure).code, Some(0));
+    assert_eq!(run(&["unconfigure", "claude"]).code, Some(0));
+    assert_eq!(read(), own);
+    // What cannot be done changes nothing, and says why.
+    for (args, text, says) in [
+        (&["unconfigure", "claude"][..], own, "nothing to take back"),
+        (&configure, "{", "settings.json: "),
+        (&configure, "[]", "settings.json: not an object of JSON"),
+        (&configure, r#"{"env": 1}"#, "settings.json: not an object of JSON"),
+        (&["configure", "claude", "--gateway", "http://127.0.0.1:9"], own, "creole serve starts"),
+        (&["configure", "claude", "--gateway", &url, "--key-env", "NO"], own, "NO: the variable"),
+        (&["configure", "claude", "--gateway", &url, "--model", "x"], own, "does not list x"),
+    ] {
+        fs::write(&path, text).unwrap();
+        let ran = run(args);
+        assert!(ran.code != Some(0) && ran.err.contains(says), "{says}: {}", ran.err);
+        assert_eq!((read().as_str(), ran.err.lines().count()), (text, 1), "{}", ran.err);
+    }
 }

@@ -1,0 +1,242 @@
+//! `creole configure` and `creole unconfigure`: write the variables for a running gateway into the
+//! settings of Claude Code, and take them back.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use jsonc_parser::ParseOptions;
+use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
+use serde_json::{Value, json};
+use tokio::runtime;
+
+use super::clients::{self, Session};
+use super::find::{self, GATEWAY};
+use super::menu::Menu;
+use super::{claude_settings, say};
+use crate::CommandFailed;
+use crate::private_files;
+use crate::upstream::client::UpstreamClient;
+
+/// Client whose settings can be written.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum ConfiguredClient {
+    Claude,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConfigureClient {
+    /// The client
+    client: ConfiguredClient,
+    /// Address of the gateway, which has to run
+    #[arg(long, value_name = "URL", default_value = GATEWAY)]
+    gateway: String,
+    /// Environment variable with the gateway's key for this client, which is written into the
+    /// settings
+    #[arg(long, value_name = "NAME")]
+    key_env: Option<String>,
+    /// The model; without it, the only one that the gateway lists
+    #[arg(long, value_name = "NAME")]
+    model: Option<String>,
+    /// How many tokens the model's context window has; without it, what the gateway says
+    #[arg(long, value_name = "TOKENS")]
+    context_window: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct UnconfigureClient {
+    /// The client
+    client: ConfiguredClient,
+}
+
+/// Writes the variables and a status line into the user's settings. Everything else in the file
+/// stays as it is, byte for byte.
+pub(crate) fn configure(options: &ConfigureClient) -> Result<(), CommandFailed> {
+    let ConfiguredClient::Claude = options.client;
+    let gateway = options.gateway.trim_end_matches('/');
+    let key = match &options.key_env {
+        Some(name) => std::env::var(name).ok().filter(|key| !key.is_empty()).ok_or_else(|| {
+            CommandFailed::Usage(format!("--key-env {name}: the variable is not set"))
+        })?,
+        None => "local".to_owned(),
+    };
+    let runtime = runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| CommandFailed::Run(format!("cannot start: {error}")))?;
+    let menu = Menu::on_terminal(false, false);
+    let wanted = options.model.as_deref();
+    let model = runtime.block_on(async {
+        let http = UpstreamClient::connect().map_err(CommandFailed::Run)?;
+        find::model_of_gateway(&http, (gateway, &key), wanted, menu.as_ref()).await
+    })?;
+    let window = options.context_window.or_else(|| model.as_ref()?.window);
+    let model = model.as_ref();
+    let session = Session { gateway, key: &key, model, small: None, window, judge: None };
+    let variables = clients::claude(&session);
+    variables.notes.iter().for_each(|note| say(note));
+    let record = Record::file()?;
+    if record.exists() {
+        take_back(&record)?;
+    }
+    let path = settings_file()?;
+    let before = match fs::read_to_string(&path) {
+        Ok(text) => Some(text),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(failed(&path, &error)),
+    };
+    let root = parsed(before.as_deref().unwrap_or("{}\n"), &path)?;
+    let not_object = || CommandFailed::Usage(format!("{}: not an object of JSON", path.display()));
+    let object = root.object_value_or_create().ok_or_else(not_object)?;
+    let env = object.object_value_or_create("env").ok_or_else(not_object)?;
+    for (name, value) in variables.set.into_iter().chain(variables.usual) {
+        set(&env, name, json!(value));
+    }
+    if let (None, Some(line)) = (object.get("statusLine"), claude_settings::status_line(gateway)) {
+        set(&object, "statusLine", line);
+    }
+    let record_of = Record { path, before, after: root.to_string() };
+    record_of.write(&record)?;
+    write(&record_of.path, &record_of.after)?;
+    let path = record_of.path.display();
+    say(&format!("written into {path}; `creole unconfigure claude` takes it back"));
+    Ok(())
+}
+
+/// Takes back what [`configure`] wrote.
+pub(crate) fn unconfigure(options: &UnconfigureClient) -> Result<(), CommandFailed> {
+    let ConfiguredClient::Claude = options.client;
+    let record = Record::file()?;
+    if !record.exists() {
+        let reason =
+            "nothing to take back: `creole configure claude` was not run, or is taken back";
+        return Err(CommandFailed::Run(reason.to_owned()));
+    }
+    let path = take_back(&record)?;
+    say(&format!("{} is as it was, but for your own changes", path.display()));
+    Ok(())
+}
+
+/// Settings file before and after it was written.
+struct Record {
+    path: PathBuf,
+    /// Contents before; `None` if there was no file.
+    before: Option<String>,
+    after: String,
+}
+
+impl Record {
+    /// Returns the path of the record, which is also the backup of the settings.
+    fn file() -> Result<PathBuf, CommandFailed> {
+        let state = private_files::state_folder().map_err(CommandFailed::Run)?;
+        Ok(state.join("configured-claude.json"))
+    }
+
+    fn read(file: &Path) -> Result<Self, CommandFailed> {
+        let text = fs::read_to_string(file).map_err(|error| failed(file, &error))?;
+        let record: Value = serde_json::from_str(&text).unwrap_or_default();
+        let text = |name: &str| record.get(name).and_then(Value::as_str).map(str::to_owned);
+        let damaged = || CommandFailed::Run(format!("{}: damaged", file.display()));
+        let path = text("path").ok_or_else(damaged)?.into();
+        Ok(Self { path, before: text("before"), after: text("after").ok_or_else(damaged)? })
+    }
+
+    fn write(&self, file: &Path) -> Result<(), CommandFailed> {
+        let Self { path, before, after } = self;
+        let text = json!({"path": path, "before": before, "after": after}).to_string();
+        private_files::replace(file, &text).map_err(|error| failed(file, &error))
+    }
+}
+
+/// Restores the settings of a record, and deletes the record. Returns the settings file. Changes
+/// that the user made meanwhile stay.
+fn take_back(file: &Path) -> Result<PathBuf, CommandFailed> {
+    let Record { path, before, after } = Record::read(file)?;
+    let now = fs::read_to_string(&path).unwrap_or_default();
+    match before {
+        Some(before) if now == after => write(&path, &before)?,
+        None if now == after => fs::remove_file(&path).map_err(|error| failed(&path, &error))?,
+        before if !now.is_empty() => {
+            let root = parsed(&now, &path)?;
+            let value = |text: &str| serde_json::from_str(text).unwrap_or_default();
+            if let Some(object) = root.object_value() {
+                let before = value(before.as_deref().unwrap_or_default());
+                restore(&object, &before, &value(&after), &value(&now));
+            }
+            write(&path, &root.to_string())?;
+        }
+        _ => {}
+    }
+    fs::remove_file(file).map_err(|error| failed(file, &error))?;
+    Ok(path)
+}
+
+/// Gives each member that was changed from `before` to `after`, and not since, its earlier value.
+fn restore(object: &CstObject, before: &Value, after: &Value, now: &Value) {
+    for (name, after) in after.as_object().into_iter().flatten() {
+        let (before, now) = (before.get(name), now.get(name));
+        match (object.object_value(name), object.get(name)) {
+            (Some(inner), Some(member)) if after.is_object() && now != Some(after) => {
+                let (was, is) = (before.unwrap_or(&Value::Null), now.unwrap_or(&Value::Null));
+                restore(&inner, was, after, is);
+                if before.is_none() && inner.properties().is_empty() {
+                    member.remove();
+                }
+            }
+            (_, Some(member)) if now == Some(after) && before != now => match before {
+                Some(before) => member.set_value(input(before)),
+                None => member.remove(),
+            },
+            _ => {}
+        }
+    }
+}
+
+fn set(object: &CstObject, name: &str, value: Value) {
+    match object.get(name) {
+        Some(member) => member.set_value(input(&value)),
+        None => {
+            object.append(name, input(&value));
+        }
+    }
+}
+
+fn input(value: &Value) -> CstInputValue {
+    match value {
+        Value::Null => CstInputValue::Null,
+        Value::Bool(value) => CstInputValue::Bool(*value),
+        Value::Number(value) => CstInputValue::Number(value.to_string()),
+        Value::String(value) => CstInputValue::String(value.clone()),
+        Value::Array(values) => CstInputValue::Array(values.iter().map(input).collect()),
+        Value::Object(members) => {
+            let members = members.iter().map(|(name, value)| (name.clone(), input(value)));
+            CstInputValue::Object(members.collect())
+        }
+    }
+}
+
+fn parsed(text: &str, path: &Path) -> Result<CstRootNode, CommandFailed> {
+    CstRootNode::parse(text, &ParseOptions::default())
+        .map_err(|error| CommandFailed::Usage(format!("{}: {error}", path.display())))
+}
+
+/// Returns the user's settings file, whose folder exists.
+fn settings_file() -> Result<PathBuf, CommandFailed> {
+    let no_home = || CommandFailed::Run("no home folder is known".to_owned());
+    let folder = claude_settings::folder().ok_or_else(no_home)?;
+    fs::create_dir_all(&folder).map_err(|error| failed(&folder, &error))?;
+    Ok(folder.join("settings.json"))
+}
+
+/// Writes a settings file in its place, which may be a link. A new file is private.
+fn write(path: &Path, text: &str) -> Result<(), CommandFailed> {
+    let opened = private_files::options().write(true).create(true).truncate(true).open(path);
+    let written = opened.and_then(|mut file| io::Write::write_all(&mut file, text.as_bytes()));
+    written.map_err(|error| failed(path, &error))
+}
+
+fn failed(path: &Path, error: &io::Error) -> CommandFailed {
+    CommandFailed::Run(format!("{}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests;
