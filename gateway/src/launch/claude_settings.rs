@@ -1,10 +1,10 @@
-//! Settings of Claude Code: those that the user has chosen, and those that a launch adds.
+//! Settings of Claude Code: those that the user has chosen, and those for a gateway.
 
 use std::env;
 use std::fs;
 use std::path::PathBuf;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::resume::quoted;
 
@@ -35,37 +35,30 @@ impl UsersSettings {
     }
 }
 
-/// Settings that a launch adds for Claude Code.
-#[derive(Debug, Default)]
-pub(super) struct Added {
-    /// True if the tool `WebSearch` is not offered to the model, because nothing searches.
-    pub(super) denies_search: bool,
-    /// True if the session starts in the default permission mode.
-    pub(super) starts_in_default_mode: bool,
-    /// URL of the gateway that the status line describes.
-    pub(super) status_line: Option<String>,
+/// Returns the contents of a settings file with environment variables, and without the tool
+/// `WebSearch` if `denies_search` is true. `mode` is the permission mode of the start.
+pub(super) fn contents(
+    variables: &[(&str, String)],
+    denies_search: bool,
+    mode: Option<&str>,
+    status_line: Option<Value>,
+) -> String {
+    let set = variables.iter().map(|(name, value)| ((*name).to_owned(), json!(value)));
+    let permissions = [
+        ("deny", denies_search.then(|| json!(["WebSearch"]))),
+        ("defaultMode", mode.map(Value::from)),
+    ];
+    let settings = [
+        ("env", Some(Value::Object(set.collect()))),
+        ("permissions", Some(object(permissions)).filter(|it| *it != json!({}))),
+        ("statusLine", status_line),
+    ];
+    object(settings).to_string()
 }
 
-impl Added {
-    /// Returns the contents of a settings file with these settings and environment variables.
-    pub(super) fn with_variables(&self, variables: &[(&str, String)]) -> Value {
-        let set = variables.iter().map(|(name, value)| ((*name).to_owned(), json!(value)));
-        let mut settings = Map::from_iter([("env".to_owned(), Value::Object(set.collect()))]);
-        let mut permissions = Map::new();
-        if self.denies_search {
-            permissions.insert("deny".to_owned(), json!(["WebSearch"]));
-        }
-        if self.starts_in_default_mode {
-            permissions.insert("defaultMode".to_owned(), json!("default"));
-        }
-        if !permissions.is_empty() {
-            settings.insert("permissions".to_owned(), Value::Object(permissions));
-        }
-        if let Some(line) = self.status_line.as_deref().and_then(status_line) {
-            settings.insert("statusLine".to_owned(), line);
-        }
-        Value::Object(settings)
-    }
+fn object<const N: usize>(members: [(&str, Option<Value>); N]) -> Value {
+    let known = members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    Value::Object(known.collect())
 }
 
 /// Returns the setting of a status line about a gateway; `None` if the path of this program is not

@@ -5,6 +5,12 @@ use serde_json::{Map, Value, json};
 use crate::probe::models::Model;
 use crate::probe::window;
 
+/// Name of a model for a gateway that chooses the model itself.
+const ANY_NAME: &str = "claude-sonnet-5";
+
+/// Context window, in tokens, that pi assumes if none is known.
+const PI_WINDOW: u64 = 128_000;
+
 /// Client that can be launched, such as Claude Code.
 #[derive(Debug)]
 pub(crate) struct Client {
@@ -15,9 +21,8 @@ pub(crate) struct Client {
     /// Command that installs the version of the client that was tried.
     pub(crate) install: &'static str,
     pub(crate) variables: fn(&Session<'_>) -> Variables,
-    /// Flag of the client for a settings file. It is needed if variables in the user's own settings
-    /// win over the environment.
-    pub(crate) settings: Option<&'static str>,
+    /// Name by which the client gets the path of a file, if it needs one.
+    pub(crate) file: Option<FileName>,
     /// True for Claude Code, which needs a large context window, has an auto mode, and searches the
     /// web by the server tool `web_search` of the API.
     pub(crate) is_claude_code: bool,
@@ -25,6 +30,13 @@ pub(crate) struct Client {
     pub(crate) resume: &'static str,
     /// Arguments with which the client prints one answer, and does not take over the terminal.
     pub(crate) print: &'static [&'static str],
+}
+
+/// Name by which a client gets the path of a file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum FileName {
+    Flag(&'static str),
+    Variable(&'static str),
 }
 
 /// Facts about the gateway and its models, from which the environment variables of a client are
@@ -53,6 +65,10 @@ pub(crate) struct Variables {
     pub(crate) usual: Vec<(&'static str, String)>,
     /// Variables that are removed, because they would lead to another server or reveal a key.
     pub(crate) unset: &'static [&'static str],
+    /// Ending and contents of the file for the client.
+    pub(crate) file: Option<(&'static str, String)>,
+    /// Arguments before those of the user.
+    pub(crate) arguments: Vec<String>,
     /// Notes for the user about this launch.
     pub(crate) notes: Vec<String>,
 }
@@ -63,7 +79,8 @@ pub(crate) const CLIENTS: &[Client] = &[
         program: "claude",
         install: "npm install -g @anthropic-ai/claude-code@2.1.332",
         variables: claude,
-        settings: Some("--settings"),
+        // Variables in the user's own settings win over the environment.
+        file: Some(FileName::Flag("--settings")),
         is_claude_code: true,
         resume: "--continue",
         print: &["-p", "--print"],
@@ -73,10 +90,30 @@ pub(crate) const CLIENTS: &[Client] = &[
         program: "opencode",
         install: "npm install -g opencode-ai@1.18.33",
         variables: opencode,
-        settings: None,
+        file: None,
         is_claude_code: false,
         resume: "--continue",
         print: &["run"],
+    },
+    Client {
+        name: "pi",
+        program: "pi",
+        install: "npm install -g @mariozechner/pi-coding-agent@0.73.1",
+        variables: pi,
+        file: Some(FileName::Flag("--extension")),
+        is_claude_code: false,
+        resume: "--continue",
+        print: &["-p", "--print"],
+    },
+    Client {
+        name: "qwen-code",
+        program: "qwen",
+        install: "npm install -g @qwen-code/qwen-code@0.24.4",
+        variables: qwen_code,
+        file: Some(FileName::Variable("QWEN_CODE_SYSTEM_SETTINGS_PATH")),
+        is_claude_code: false,
+        resume: "--continue",
+        print: &["-p", "--prompt"],
     },
 ];
 
@@ -151,7 +188,7 @@ pub(crate) fn claude(session: &Session<'_>) -> Variables {
         "CLAUDE_CODE_USE_VERTEX",
         "_CLAUDE_CODE_ASSUME_FIRST_PARTY_BASE_URL",
     ];
-    Variables { set, usual, unset, notes }
+    Variables { set, usual, unset, notes, ..Variables::default() }
 }
 
 /// Returns the variables of opencode: a configuration that is merged with the user's own.
@@ -174,7 +211,7 @@ fn opencode(session: &Session<'_>) -> Variables {
     }
     config.insert("provider".to_owned(), json!({ "anthropic": anthropic }));
     let set = vec![("OPENCODE_CONFIG_CONTENT", Value::Object(config).to_string())];
-    Variables { set, usual: Vec::new(), unset: &["ANTHROPIC_API_KEY"], notes }
+    Variables { set, unset: &["ANTHROPIC_API_KEY"], notes, ..Variables::default() }
 }
 
 fn opencode_model(model: &Model, window: Option<u64>) -> Value {
@@ -185,6 +222,45 @@ fn opencode_model(model: &Model, window: Option<u64>) -> Value {
         }
         None => json!({"name": model.name}),
     }
+}
+
+/// Returns what pi gets: an extension with a provider, beside the user's own settings. It has no
+/// small model.
+fn pi(session: &Session<'_>) -> Variables {
+    let name = session.model.map_or(ANY_NAME, |model| &model.name);
+    let window = session.window.unwrap_or(PI_WINDOW);
+    let output = session.model.and_then(|model| model.output).unwrap_or(8192).min(window / 2);
+    let model = json!({
+        "id": name, "name": name, "reasoning": false, "input": ["text", "image"],
+        "contextWindow": window, "maxTokens": output,
+        "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0},
+    });
+    let provider = json!({
+        "baseUrl": session.gateway, "apiKey": session.key, "api": "anthropic-messages",
+        "models": [model],
+    });
+    let file = format!("export default (pi) => pi.registerProvider(\"creole\", {provider});\n");
+    let arguments = ["--provider", "creole", "--model", name].map(str::to_owned).into();
+    Variables { file: Some(("js", file)), arguments, ..Variables::default() }
+}
+
+/// Returns what Qwen Code gets: settings that win over the user's own.
+fn qwen_code(session: &Session<'_>) -> Variables {
+    let name = session.model.map_or(ANY_NAME, |model| &model.name);
+    let mut model = json!({"name": name});
+    if let (Some(window), Some(model)) = (session.window, model.as_object_mut()) {
+        model.insert("generationConfig".to_owned(), json!({"contextWindowSize": window}));
+    }
+    let small = session.small.map_or(name, |small| &small.name);
+    let file = json!({
+        "security": {"auth": {"selectedType": "anthropic"}}, "model": model, "fastModel": small,
+    });
+    let set = vec![
+        ("ANTHROPIC_BASE_URL", session.gateway.to_owned()),
+        ("ANTHROPIC_API_KEY", session.key.to_owned()),
+        ("ANTHROPIC_MODEL", name.to_owned()),
+    ];
+    Variables { set, file: Some(("json", file.to_string())), ..Variables::default() }
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use crate::configure::NamedServices;
 
 #[derive(Debug, Args)]
 pub(crate) struct Launch {
-    /// The client: claude, opencode
+    /// The client: claude, opencode, pi, qwen-code
     pub(crate) client: String,
     /// Where the model is: http://localhost:11434/v1. Without it and --profile, the servers of this
     /// machine are looked for, then the keys in the environment

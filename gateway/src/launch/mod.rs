@@ -25,7 +25,7 @@ mod web_search;
 use std::env;
 use std::ffi::OsString;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use creole::Config;
@@ -42,8 +42,8 @@ use crate::server::door::View;
 use crate::server::records::Failures;
 use crate::terminal;
 use crate::upstream::client::UpstreamClient as HttpClient;
-use claude_settings::{Added, UsersSettings};
-use clients::{Client, Session, Variables};
+use claude_settings::{UsersSettings, status_line as status_line_of};
+use clients::{Client, FileName, Session, Variables};
 pub(crate) use configure_client::{ConfigureClient, UnconfigureClient, configure, unconfigure};
 use find::{Found, FoundPlace};
 pub(crate) use flags::Launch;
@@ -89,7 +89,15 @@ pub(crate) fn run(flags: &Launch) -> Result<u8, CommandFailed> {
     };
     let variables = (client.variables)(&session);
     variables.notes.iter().for_each(|note| say(note));
-    let settings = settings(client, &variables, flags, &started)?;
+    let file = match client.is_claude_code {
+        true => settings(client, &variables, flags, &started),
+        false => variables.file.clone(),
+    };
+    let unique = random()?;
+    let file = file.map(|(ending, text)| Settings::write(&text, ending, &unique)).transpose();
+    let file = file.map_err(|error| {
+        CommandFailed::Run(format!("cannot write the client's settings: {error}"))
+    })?;
     say(&format!("{} behind the gateway at {}", program.display(), started.gateway));
     if started.running.is_some() {
         // The password of the gateway's page is valid for this run only, and is shown only on the
@@ -97,14 +105,9 @@ pub(crate) fn run(flags: &Launch) -> Result<u8, CommandFailed> {
         let Started { gateway, key, .. } = &started;
         say(&format!("see what happens at {gateway}/ (any name, password {key})"));
     }
-    let mut command = Command::new(&program);
-    if let (Some(flag), Some(settings)) = (client.settings, &settings) {
-        command.arg(flag).arg(settings.path());
-    }
-    command.args(&flags.arguments);
-    prepare(&mut command, client, variables);
+    let command = command(&program, client, variables, file.as_ref(), flags);
     let ended = runtime.block_on(child::run(command, lines));
-    drop(settings);
+    drop(file);
     started.end()?;
     if let (Ok(_), Some(again)) = (&ended, resume::command(client, env::args_os())) {
         say(&format!("to go on with this session: {again}"));
@@ -210,15 +213,15 @@ fn start(
     Ok(Started { gateway, key, running: Some(running), log, _file, search })
 }
 
-/// Writes a settings file for Claude Code: variables, because those in the user's own settings
-/// would win over the environment, and what follows from the gateway.
+/// Returns ending and contents of the settings file for Claude Code: variables, because those in
+/// the user's own settings would win over the environment, and what follows from the gateway.
 fn settings(
     client: &Client,
     variables: &Variables,
     flags: &Launch,
     started: &Started,
-) -> Result<Option<Settings>, CommandFailed> {
-    let Some(flag) = client.settings else { return Ok(None) };
+) -> Option<(&'static str, String)> {
+    let Some(FileName::Flag(flag)) = client.file else { return None };
     let is_ours = !settings::is_given(flag, &flags.arguments);
     match (&started.search, is_ours) {
         (Ok(how), _) => say(&format!("WebSearch {how}")),
@@ -231,16 +234,12 @@ fn settings(
     say(&auto_mode(flags.judge.as_deref(), starts_in_default_mode));
     if !is_ours {
         say(&format!("{flag} is yours: variables in settings would win over those of creole"));
-        return Ok(None);
+        return None;
     }
-    let added = Added {
-        denies_search: started.search.is_err(),
-        starts_in_default_mode,
-        status_line: Some(started.gateway.clone()).filter(|_| !own.has("/statusLine")),
-    };
-    let written = Settings::write(&added.with_variables(&variables.set), &random()?);
-    let failed = |error| CommandFailed::Run(format!("cannot write the client's settings: {error}"));
-    written.map(Some).map_err(failed)
+    let mode = starts_in_default_mode.then_some("default");
+    let line = if own.has("/statusLine") { None } else { status_line_of(&started.gateway) };
+    let denies = started.search.is_err();
+    Some(("json", claude_settings::contents(&variables.set, denies, mode, line)))
 }
 
 /// Returns the line about Claude Code's auto mode: who judges tool calls, and what it costs.
@@ -258,9 +257,26 @@ fn auto_mode(judge: Option<&str>, is_off: bool) -> String {
     }
 }
 
-/// Sets the environment variables of a client's command.
-fn prepare(command: &mut Command, client: &Client, variables: Variables) {
-    let Variables { set, usual, unset, .. } = variables;
+/// Returns the command that runs a client, with its file, its arguments and its environment.
+fn command(
+    program: &Path,
+    client: &Client,
+    variables: Variables,
+    file: Option<&Settings>,
+    flags: &Launch,
+) -> Command {
+    let mut command = Command::new(program);
+    match (client.file, file) {
+        (Some(FileName::Flag(flag)), Some(file)) => {
+            command.arg(flag).arg(file.path());
+        }
+        (Some(FileName::Variable(name)), Some(file)) => {
+            command.env(name, file.path());
+        }
+        _ => {}
+    }
+    let Variables { set, usual, unset, arguments, .. } = variables;
+    command.args(arguments).args(&flags.arguments);
     for name in unset {
         if env::var_os(name).is_some() {
             say(&format!("{name} is hidden from {}", client.name));
@@ -269,6 +285,7 @@ fn prepare(command: &mut Command, client: &Client, variables: Variables) {
     }
     command.envs(set);
     command.envs(usual.into_iter().filter(|(name, _)| env::var_os(name).is_none()));
+    command
 }
 
 /// Returns the gateway's configuration: one upstream, all names mapped to the model, one client

@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal as _};
-use std::path::Path;
 
 use super::clients::Client;
 
@@ -13,28 +12,14 @@ pub(super) fn command(
     client: &Client,
     arguments: impl Iterator<Item = OsString>,
 ) -> Option<String> {
-    let mut arguments = arguments.map(|argument| argument.to_string_lossy().into_owned());
-    let program = program(&arguments.next().unwrap_or_default());
+    let arguments = arguments.map(|argument| argument.to_string_lossy().into_owned());
     let own: Vec<String> = arguments.take_while(|argument| argument != "--").collect();
     let may_have_key = |word: &String| word.contains("://") && word.contains(['?', '@']);
     if own.iter().any(may_have_key) && !io::stderr().is_terminal() {
         return None;
     }
-    let words = std::iter::once(program).chain(own);
-    let quoted = words.map(|word| quoted(&word)).collect::<Vec<_>>().join(" ");
-    Some(format!("{quoted} -- {}", client.resume))
-}
-
-/// Returns the word by which a shell finds this program.
-fn program(called: &str) -> String {
-    const NAME: &str = "creole";
-    let is_path = Path::new(called).components().count() > 1;
-    let own = || std::env::current_exe().map(|path| path.to_string_lossy().into_owned());
-    match which::which(NAME) {
-        Ok(_) => NAME.to_owned(),
-        Err(_) if is_path => called.to_owned(),
-        Err(_) => own().unwrap_or_else(|_| NAME.to_owned()),
-    }
+    let own: Vec<String> = own.iter().map(|word| quoted(word)).collect();
+    Some(format!("{} -- {}", own.join(" "), client.resume))
 }
 
 /// Returns a word as a shell reads it.
@@ -59,8 +44,7 @@ mod tests {
             command(named("claude").unwrap(), arguments.iter().map(OsString::from)).unwrap()
         };
         let shown = of(&["/a b/creole", "launch", "claude", "--model", "it's", "--", "-p", "--"]);
-        let program = if which::which("creole").is_ok() { "creole" } else { "'/a b/creole'" };
-        assert_eq!(shown, format!("{program} launch claude --model \"it's\" -- --continue"));
+        assert_eq!(shown, "'/a b/creole' launch claude --model \"it's\" -- --continue");
         assert!(of(&["./creole", "launch", "claude"]).ends_with("launch claude -- --continue"));
     }
 }

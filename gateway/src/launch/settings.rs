@@ -5,8 +5,6 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
-
 use crate::private_files;
 
 #[derive(Debug)]
@@ -14,12 +12,12 @@ pub(crate) struct Settings(PathBuf);
 
 impl Settings {
     /// Writes a settings file. Only this user can read the file, because it has the gateway's key.
-    pub(crate) fn write(contents: &Value, unique: &str) -> io::Result<Self> {
-        let path = std::env::temp_dir().join(format!("creole-launch-{unique}.json"));
+    pub(crate) fn write(contents: &str, ending: &str, unique: &str) -> io::Result<Self> {
+        let path = std::env::temp_dir().join(format!("creole-launch-{unique}.{ending}"));
         // A file that already has this name belongs to another program.
         let mut file = private_files::options().write(true).create_new(true).open(&path)?;
         let settings = Self(path);
-        file.write_all(contents.to_string().as_bytes())?;
+        file.write_all(contents.as_bytes())?;
         Ok(settings)
     }
 
@@ -45,14 +43,12 @@ pub(crate) fn is_given(flag: &str, arguments: &[OsString]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
     fn the_file_has_the_variables_and_goes_with_its_value() {
         let unique = format!("test-{}", std::process::id());
-        let settings = Settings::write(&json!({"A": "b"}), &unique).unwrap();
+        let settings = Settings::write(r#"{"A":"b"}"#, "json", &unique).unwrap();
         let path = settings.path().to_owned();
         assert_eq!(fs::read_to_string(&path).unwrap(), r#"{"A":"b"}"#);
         #[cfg(unix)]
@@ -60,7 +56,7 @@ mod tests {
             use std::os::unix::fs::PermissionsExt as _;
             assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         }
-        assert!(Settings::write(&json!({}), &unique).is_err());
+        assert!(Settings::write("", "json", &unique).is_err());
         drop(settings);
         assert!(!path.exists());
     }

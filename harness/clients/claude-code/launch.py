@@ -1,9 +1,10 @@
-"""`creole launch claude` with nothing else said, and a real Claude Code: finds a scripted Ollama at its usual port.
+"""`creole launch` with nothing else said, and real clients: finds a scripted Ollama at its usual port.
 
-launch.py CREOLE CLAUDE
+launch.py CREOLE CLAUDE [NAME=FOLDER …]
 
 Runs in a network of its own (`unshare`), where that port is free.
 """
+import glob
 import json
 import os
 import subprocess
@@ -13,7 +14,18 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 CREOLE, CLAUDE = (os.path.abspath(path) for path in sys.argv[1:3])
+OTHERS = dict(argument.split("=", 1) for argument in sys.argv[3:])
 MODEL = "qwen3-coder:30b"
+
+
+# How the other clients run one command: pattern of the program in the folder of packages, arguments before the prompt,
+# the tool, and its input.
+SHELL = {"command": "echo hello > hello.txt; cat hello.txt", "description": "Say hello"}
+COMMANDS = {
+    "opencode": ("opencode-*-*/bin/opencode", ["run"], "bash", SHELL),
+    "pi": (".bin/pi", ["-p"], "bash", {"command": SHELL["command"]}),
+    "qwen-code": (".bin/qwen", ["--yolo", "-p"], "run_shell_command", {**SHELL, "is_background": False}),
+}
 
 
 class Ollama(BaseHTTPRequestHandler):
@@ -21,6 +33,8 @@ class Ollama(BaseHTTPRequestHandler):
 
     demo = ""
     asked = []
+    # Statuses of the next answers to prompts.
+    failures = []
 
     def do_GET(self):
         known = {
@@ -32,6 +46,8 @@ class Ollama(BaseHTTPRequestHandler):
     def do_POST(self):
         body = self.rfile.read(int(self.headers["content-length"]))
         Ollama.asked.append(json.loads(body))
+        if Ollama.failures and Ollama.asked[-1]:
+            return self.answer(Ollama.failures.pop(), b'{"error": {"message": "busy"}}')
         ran = subprocess.run(
             ["curl", "-s", "-H", "content-type: application/json", "--data-binary", "@-", Ollama.demo + self.path],
             input=body, stdout=subprocess.PIPE, check=True,
@@ -69,18 +85,45 @@ def main():
         os.makedirs(work)
         command = '{"command": "echo hello > hello.txt; cat hello.txt", "description": "Say hello"}'
 
-        def launch(tool, prompt, **environment):
+        def run(client, program, arguments, folder=work, given="", **environment):
             return subprocess.run(
-                [CREOLE, "launch", "claude", "--", "--allowedTools", tool, "-p", prompt],
-                cwd=work, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False,
-                env={"HOME": home, "PATH": os.path.dirname(CLAUDE) + ":" + os.environ["PATH"],
+                [CREOLE, "launch", client, "--", *arguments],
+                cwd=folder, input=given, capture_output=True, text=True, timeout=240, check=False,
+                env={"HOME": home, "PATH": os.path.dirname(program) + ":" + os.environ["PATH"],
                      "OPENAI_API_KEY": "sk-canary", **environment},
             )
 
+        def launch(tool, prompt, *arguments, **environment):
+            return run("claude", CLAUDE, [*arguments, "--allowedTools", tool, "-p", prompt], **environment)
+
+        def launch_other(client, packages):
+            pattern, arguments, tool, values = COMMANDS[client]
+            prompt = f"demo:tool {tool} demo:input {json.dumps(values)}"
+            # Of the programs of opencode, the one without a suffix wants what every machine has.
+            program = min(glob.glob(os.path.join(packages, "node_modules", pattern)), key=len)
+            folder = os.path.join(home, client)
+            os.makedirs(folder)
+            # opencode puts quotes around an argument, but not around its input.
+            arguments, given = (arguments, prompt) if client == "opencode" else ([*arguments, prompt], "")
+            ran = run(client, program, arguments, folder, given, PI_OFFLINE="1", OPENCODE_DISABLE_MODELS_FETCH="1",
+                      OPENCODE_DISABLE_AUTOUPDATE="1")
+            return ran, os.path.exists(os.path.join(folder, "hello.txt"))
+
         ran = launch("Bash", f"demo:tool Bash demo:input {command}")
+        # The command that is printed goes on with the session.
+        again = ran.stderr.split("to go on with this session: ")[1].splitlines()[0]
+        asked = len(Ollama.asked)
+        resumed = launch("Bash", "demo:say Resumed.", again.split(" -- ")[1])
+        history = json.dumps([body.get("messages") for body in Ollama.asked[asked:]])
         # The tool is in the first request then, and need not be found by another search.
         searched = launch("WebSearch", "demo:search context window", ENABLE_TOOL_SEARCH="false")
-        shown = "\n".join(f"{it.returncode}\n{it.stdout}\n{it.stderr}" for it in (ran, searched))
+        failing = Ollama.failures = [503]
+        retried = launch("Bash", "demo:say Retried.")
+        others = {client: launch_other(client, os.path.abspath(packages)) for client, packages in OTHERS.items()}
+        runs = [ran, searched, resumed, retried, *(it for it, _ in others.values())]
+        shown = "\n".join(f"{it.returncode}\n{it.stdout}\n{it.stderr}" for it in runs)
+        with open(os.path.join(home, ".local/state/creole/launch.log"), encoding="utf-8") as file:
+            log = file.read()
         made = os.path.exists(os.path.join(work, "hello.txt"))
     demo.kill()
     checks = {
@@ -92,7 +135,17 @@ def main():
         "a_search_without_a_service_is_not_offered":
             "WebSearch is switched off, because no search service is named: --search URL" in searched.stderr
             and not any("WebSearch" in json.dumps(body.get("tools", [])) for body in Ollama.asked),
-        "no_key_of_a_vendor_is_told": "sk-canary" not in shown,
+        "the_printed_command_goes_on_with_the_session":
+            again.endswith(" launch claude -- --continue") and "Resumed." in resumed.stdout
+            and "hello.txt" in history,
+        "a_failure_that_is_retried_is_told":
+            "Retried." in retried.stdout and "creole: 529 upstream_refused" in retried.stderr and not failing,
+        "the_log_says_what_happened":
+            log.count(" launches claude behind ") == 4 and "1 tool call" in log and "529" in log
+            and "demo:" not in log,
+        **{f"{client}_answers_through_creole_and_runs_its_tool": ran.returncode == 0 and made and
+           "answered:" in ran.stdout for client, (ran, made) in others.items()},
+        "no_key_of_a_vendor_is_told": "sk-canary" not in shown + log,
     }
     for name, good in checks.items():
         print("ok" if good else "FAILED", name)
@@ -107,4 +160,4 @@ if os.environ.get("CREOLE_OWN_NETWORK"):
     main()
 else:
     os.environ["CREOLE_OWN_NETWORK"] = "1"
-    os.execvp("unshare", ["unshare", "-rn", sys.executable, os.path.abspath(__file__), CREOLE, CLAUDE])
+    os.execvp("unshare", ["unshare", "-rn", sys.executable, os.path.abspath(__file__), *sys.argv[1:]])

@@ -74,7 +74,7 @@ fn opencode_gets_one_configuration_with_both_models() {
 fn a_client_that_creole_cannot_serve_is_told_with_the_reason() {
     assert!(named("codex").unwrap_err().contains("Responses API"));
     let error = named("vim").unwrap_err();
-    assert_eq!(error, "expected one of claude, opencode, but found \"vim\"");
+    assert_eq!(error, "expected one of claude, opencode, pi, qwen-code, but found \"vim\"");
 }
 
 #[test]
@@ -88,4 +88,27 @@ fn the_installed_version_is_the_one_that_is_tried() {
         let (name, version) = package.rsplit_once('@').unwrap();
         assert_eq!(tried["dependencies"][name], version, "{}", client.name);
     }
+}
+
+#[test]
+fn pi_gets_an_extension_and_qwen_code_settings_that_name_the_models() {
+    let (big, tiny) = (model("big", Some(100_000), Some(4096)), model("tiny", None, None));
+    let variables = of("pi", Some(&big), Some(&tiny));
+    let (ending, file) = variables.file.unwrap();
+    let provider = file.strip_prefix("export default (pi) => pi.registerProvider(\"creole\", ");
+    let provider = provider.unwrap().strip_suffix(");\n").unwrap();
+    let provider: Value = serde_json::from_str(provider).unwrap();
+    assert_eq!((ending, &provider["baseUrl"]), ("js", &json!("http://127.0.0.1:1")));
+    assert_eq!(provider["models"][0]["contextWindow"], 100_000);
+    assert_eq!(provider["models"][0]["maxTokens"], 4096);
+    assert_eq!(variables.arguments, ["--provider", "creole", "--model", "big"]);
+    let variables = of("qwen-code", Some(&big), Some(&tiny));
+    assert_eq!(value(&variables.set, "ANTHROPIC_MODEL"), Some("big"));
+    let settings: Value = serde_json::from_str(&variables.file.unwrap().1).unwrap();
+    assert_eq!(settings["model"]["generationConfig"]["contextWindowSize"], 100_000);
+    assert_eq!(settings["fastModel"], "tiny");
+    assert_eq!(settings["security"]["auth"]["selectedType"], "anthropic");
+    // A gateway that chooses the model takes any name.
+    assert_eq!(value(&of("qwen-code", None, None).set, "ANTHROPIC_MODEL"), Some(ANY_NAME));
+    assert!(of("pi", None, None).arguments.contains(&ANY_NAME.to_owned()));
 }
