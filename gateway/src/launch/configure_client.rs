@@ -39,7 +39,7 @@ pub(crate) struct ConfigureClient {
     /// The model; without it, the only one that the gateway lists
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
-    /// How many tokens the model's context window has; without it, what the gateway says
+    /// Tokens of the model's context window; without it, what the gateway says
     #[arg(long, value_name = "TOKENS")]
     context_window: Option<u64>,
 }

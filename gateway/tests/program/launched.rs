@@ -1,4 +1,4 @@
-//! `creole launch`: what the user is asked and told, what the client gets, and what stays afterwards.
+//! `creole launch`: what the user is asked and told, what the client gets, and what stays.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

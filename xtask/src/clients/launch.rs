@@ -1,4 +1,4 @@
-//! Tests of the gateway with real clients: `creole launch`, and Claude Code's auto mode with a judge.
+//! Tests of the gateway with real clients: `creole launch`, and auto mode with a judge.
 
 use std::path::Path;
 use std::process::Command;
