@@ -5,11 +5,16 @@ use std::env;
 use std::fs;
 use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
+use std::process;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use dialoguer::console::{Term, truncate_str};
 use dialoguer::theme::ColorfulTheme;
 use dialoguer::{Confirm, FuzzySelect};
 use serde_json::{Map, Value, json};
+use tokio::runtime;
 
 use crate::CommandFailed;
 use crate::private_files;
@@ -25,6 +30,8 @@ const ROWS_MAX: usize = 12;
 pub(super) struct Menu {
     /// Answers in this folder, by question.
     answers: RefCell<Map<String, Value>>,
+    /// True once nothing is asked any more.
+    is_over: Arc<AtomicBool>,
     /// File with the answers of all folders; `None` if they cannot be remembered.
     file: Option<PathBuf>,
 }
@@ -41,7 +48,11 @@ impl Menu {
         let known = known.and_then(|text| serde_json::from_str::<Value>(&text).ok());
         let own = known.and_then(|known| known.get(folder()).and_then(Value::as_object).cloned());
         let answers = own.filter(|_| !asks_again).unwrap_or_default();
-        Some(Self { answers: RefCell::new(answers), file })
+        let is_over = Arc::default();
+        let ended = Arc::clone(&is_over);
+        // Without the thread, Ctrl-C ends the process too, but leaves the cursor hidden.
+        let _ = thread::Builder::new().name("menu".to_owned()).spawn(move || end_at_ctrl_c(&ended));
+        Some(Self { answers: RefCell::new(answers), is_over, file })
     }
 
     /// Returns the index of the item that the user chooses, now or earlier in this folder.
@@ -90,11 +101,34 @@ impl Menu {
     }
 }
 
+impl Drop for Menu {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Ends the process at Ctrl-C with a visible cursor, which a menu hides. Once the menu is over, the
+/// client decides what Ctrl-C means.
+fn end_at_ctrl_c(is_over: &AtomicBool) {
+    let runtime = runtime::Builder::new_current_thread().enable_all().build();
+    let pressed = runtime.and_then(|runtime| runtime.block_on(tokio::signal::ctrl_c()));
+    if pressed.is_ok() && !is_over.load(Ordering::Relaxed) {
+        let _ = Term::stderr().show_cursor();
+        process::exit(130);
+    }
+}
+
 /// Returns the current folder, as a key.
 fn folder() -> String {
     env::current_dir().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 fn failed(error: dialoguer::Error) -> CommandFailed {
-    CommandFailed::Run(format!("cannot ask: {error}; --yes asks nothing"))
+    let term = Term::stderr();
+    let _ = term.show_cursor().and_then(|()| term.write_line(""));
+    let dialoguer::Error::IO(error) = error;
+    match error.kind() {
+        io::ErrorKind::Interrupted => CommandFailed::Run("interrupted".to_owned()),
+        _ => CommandFailed::Run(format!("cannot ask: {error}; --yes asks nothing")),
+    }
 }

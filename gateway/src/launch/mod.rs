@@ -106,6 +106,8 @@ pub(crate) fn run(flags: &Launch) -> Result<u8, CommandFailed> {
         say(&format!("see what happens at {gateway}/ (any name, password {key})"));
     }
     let command = command(&program, client, variables, file.as_ref(), flags);
+    // From here on, Ctrl-C is the client's.
+    drop(menu);
     let ended = runtime.block_on(child::run(command, lines));
     drop(file);
     started.end()?;

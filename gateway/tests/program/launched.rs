@@ -302,6 +302,8 @@ fn on_a_terminal_the_user_chooses_the_model_once_for_a_folder() {
     assert!(shown.contains(&format!("ANTHROPIC_MODEL={long}")), "{shown}");
     let shown = in_a_narrow_terminal(&folder, &format!("{args} --ask"), &["\x1b"]);
     assert!(shown.contains("nothing was chosen") && !shown.contains("MODEL="), "{shown}");
+    let shown = in_a_narrow_terminal(&folder, &format!("{args} --ask"), &["\x03"]);
+    assert!(!shown.contains("MODEL="), "{shown}");
     let shown = in_a_narrow_terminal(&folder, &format!("{args} --yes"), &[]);
     assert!(!shown.contains("ANTHROPIC_MODEL="), "{shown}");
     // Before a window that is too small, the user reads why.
