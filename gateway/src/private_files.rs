@@ -8,10 +8,14 @@ use etcetera::BaseStrategy as _;
 
 /// Returns options that create a file for this user alone.
 pub(crate) fn options() -> OpenOptions {
-    let mut options = File::options();
     #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options
+    {
+        let mut options = File::options();
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        options
+    }
+    #[cfg(not(unix))]
+    File::options()
 }
 
 /// Returns the folder for what outlives a command, in the place that the platform has for it:

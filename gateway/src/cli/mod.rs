@@ -15,7 +15,7 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 use crate::CommandFailed;
 use crate::check::{self, Check};
 use crate::documents::{self, ReadDocument};
-use crate::launch::{self, ConfigureClient, Launch, OpenPage, StatusLine, UnconfigureClient};
+use crate::launch::{self, ConfigureClient, Launch, StatusLine, UnconfigureClient};
 use crate::terminal;
 use check_config::CheckConfig;
 use demo::Demo;
@@ -43,7 +43,7 @@ enum Command {
     /// Take back what `configure` wrote
     Unconfigure(UnconfigureClient),
     /// Open the page of a gateway that runs, also of one that `launch` started
-    Page(OpenPage),
+    Page,
     /// Print the status line for Claude Code, reading what it knows from standard input
     #[command(hide = true)]
     StatusLine(StatusLine),
@@ -85,7 +85,7 @@ pub(crate) fn run() -> ExitCode {
         },
         Command::Configure(options) => launch::configure(&options).map(|()| true),
         Command::Unconfigure(options) => launch::unconfigure(&options).map(|()| true),
-        Command::Page(options) => launch::open_page(&options).map(|()| true),
+        Command::Page => launch::open_page().map(|()| true),
         Command::StatusLine(options) => launch::status_line(&options).map(|()| true),
         Command::Demo(options) => demo::run(&options).map(|()| true),
         Command::Check(options) => check::run(&options),

@@ -121,7 +121,7 @@ impl ChildSignals {
 
 /// Placeholder on Windows, where Ctrl-C reaches all programs of a console.
 #[cfg(not(unix))]
-struct Signals;
+struct ChildSignals;
 
 #[cfg(not(unix))]
 impl ChildSignals {

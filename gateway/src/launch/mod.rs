@@ -49,7 +49,7 @@ use find::{Found, FoundPlace};
 pub(crate) use flags::Launch;
 use gateway::LaunchedGateway;
 use menu::Menu;
-pub(crate) use open_page::{OpenPage, run as open_page};
+pub(crate) use open_page::run as open_page;
 use running::RunFile;
 use settings::Settings;
 pub(crate) use status_line::{StatusLine, run as status_line};

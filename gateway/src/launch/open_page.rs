@@ -2,7 +2,6 @@
 
 use std::io::{self, IsTerminal as _};
 
-use clap::Args;
 use tokio::runtime;
 
 use super::find::{self, GATEWAY};
@@ -11,16 +10,9 @@ use crate::CommandFailed;
 use crate::terminal;
 use crate::upstream::client::UpstreamClient;
 
-#[derive(Debug, Args)]
-pub(crate) struct OpenPage {
-    /// Print the addresses alone
-    #[arg(long)]
-    no_browser: bool,
-}
-
 /// Prints the pages of all gateways of this user, and opens the first in a browser: that of a
 /// launch in this folder, if there is one.
-pub(crate) fn run(options: &OpenPage) -> Result<(), CommandFailed> {
+pub(crate) fn run() -> Result<(), CommandFailed> {
     let here = std::env::current_dir().unwrap_or_default();
     let mut launched = running::all();
     launched.sort_by_key(|gateway| gateway.folder != here);
@@ -35,7 +27,7 @@ pub(crate) fn run(options: &OpenPage) -> Result<(), CommandFailed> {
         let reason = "no gateway runs here: creole launch or creole serve starts one";
         return Err(CommandFailed::Run(reason.to_owned()));
     };
-    if !options.no_browser && io::stdout().is_terminal() && open::that_detached(first).is_err() {
+    if io::stdout().is_terminal() && open::that_detached(first).is_err() {
         super::say("no browser could be opened");
     }
     Ok(())
