@@ -75,14 +75,14 @@ pub(crate) struct Workers {
 struct Worker {
     given: UnboundedSender<Connection>,
     load: Load,
-    gateway: Current,
+    gateway: CurrentGateway,
 }
 
 /// State of one worker with which the next request is served. Requests that have begun keep theirs.
 #[derive(Clone, Debug)]
-struct Current(Arc<RwLock<Arc<Gateway>>>);
+struct CurrentGateway(Arc<RwLock<Arc<Gateway>>>);
 
-impl Current {
+impl CurrentGateway {
     fn new(gateway: Gateway) -> Self {
         Self(Arc::new(RwLock::new(Arc::new(gateway))))
     }
@@ -118,7 +118,7 @@ impl Workers {
         let (runs, running) = mpsc::channel();
         let start = |_| {
             let load = Load::default();
-            let gateway = Current::new(gateway(load.clone()));
+            let gateway = CurrentGateway::new(gateway(load.clone()));
             let given = work(gateway.clone(), runs.clone())?;
             Ok(Worker { given, load, gateway })
         };
@@ -160,7 +160,7 @@ impl Workers {
 /// Starts a thread that serves the connections it receives until the channel closes. The thread
 /// keeps `runs` until then.
 fn work(
-    gateway: Current,
+    gateway: CurrentGateway,
     runs: mpsc::Sender<Infallible>,
 ) -> io::Result<UnboundedSender<Connection>> {
     let (given, mut connections) = unbounded_channel();
@@ -178,7 +178,7 @@ fn work(
     Ok(given)
 }
 
-fn serve(connection: Connection, gateway: &Current) {
+fn serve(connection: Connection, gateway: &CurrentGateway) {
     let Connection { stream, watcher, client, counted } = connection;
     let stream = match TcpStream::from_std(stream) {
         Ok(stream) => stream,
@@ -221,7 +221,7 @@ async fn answer<R, W>(
     write: W,
     client: Arc<ClientConnection>,
     watcher: Watcher,
-    gateway: &Current,
+    gateway: &CurrentGateway,
 ) -> Result<(), Box<dyn Error + Send + Sync>>
 where
     R: AsyncRead + Unpin + Send + 'static,
