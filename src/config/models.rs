@@ -20,7 +20,7 @@ pub struct ModelMap {
 impl ModelMap {
     /// Returns true if the configuration has no `models`, so that every model name passes through.
     #[must_use]
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.exact.is_empty() && self.prefixes.is_empty() && self.any.is_none()
     }
 

@@ -5,13 +5,14 @@ use std::iter;
 use std::time::Duration;
 
 use creole::Config;
+use creole::config::Key;
 use creole::profile::presets::{KnownServer, SERVERS};
 
 use super::Launch;
 use super::choose;
 use super::menu::Menu;
 use crate::CommandFailed;
-use crate::configure::{self, Chosen, Described, FilesRead};
+use crate::configure::{self, Described, Document, FilesRead};
 use crate::metrics;
 use crate::probe::models::{self, List, Model};
 use crate::probe::owner::{self, ServerOwner, owner_of};
@@ -47,7 +48,7 @@ impl Found {
     pub(crate) fn preset(&self) -> Option<&'static str> {
         match &self.place {
             FoundPlace::Upstream(upstream) => Some(upstream.preset),
-            FoundPlace::Gateway(_) => None,
+            FoundPlace::Gateway(_) | FoundPlace::Configured(_) => None,
         }
     }
 }
@@ -57,33 +58,23 @@ pub(crate) enum FoundPlace {
     /// Address of a gateway that is already running.
     Gateway(String),
     Upstream(Candidate),
+    /// Configuration of the user with a map of models.
+    Configured(Box<Config>),
 }
 
 impl Candidate {
-    /// Returns the upstream that the flags name. The key is the one that the flags name, or the
+    /// Returns the only upstream of a configuration. The key is the one that the flags name, or the
     /// vendor's if the address is the vendor's own.
-    fn given(flags: &Launch) -> Result<Option<Self>, CommandFailed> {
-        if flags.upstream.is_none() && flags.profile.is_none() {
-            return match flags.key_env {
-                Some(_) => {
-                    Err(CommandFailed::Usage("--key-env needs --upstream or --profile".to_owned()))
-                }
-                None => Ok(None),
-            };
-        }
-        let chosen = Chosen { profile: flags.profile.clone(), config: None };
-        let named = chosen.named(flags.upstream.as_deref());
-        let Described { config, notes, .. } = configure::of(&named, &FilesRead::default())?;
-        notes.iter().for_each(|note| super::say(note));
-        config.check_urls().map_err(CommandFailed::Usage)?;
-        let Some(upstream) = config.first_upstream() else { return Ok(None) };
+    fn of_config(config: &Config, flags: &Launch, has_document: bool) -> Option<Self> {
+        let upstream = config.first_upstream()?;
         let own = KnownServer::of_vendor(&upstream.url).map(|server| server.key.to_owned());
-        Ok(Some(Self {
+        Some(Self {
             preset: upstream.preset,
             address: upstream.url.clone(),
             base_path: upstream.base_path.clone(),
-            key: flags.key_env.clone().or(own),
-        }))
+            key: flags.key_env.clone().or(own.filter(|_| upstream.key == Key::Client)),
+            document: has_document.then(|| Box::new(config.clone())),
+        })
     }
 
     /// Returns the value of the upstream's key, read from its environment variable.
@@ -91,6 +82,10 @@ impl Candidate {
     /// # Errors
     /// The environment variable is not set.
     pub(crate) fn secret(&self) -> Result<Option<String>, CommandFailed> {
+        let configured = self.document.as_ref().and_then(|config| config.first_upstream());
+        if let (None, Some(Key::Secret(key))) = (&self.key, configured.map(|it| &it.key)) {
+            return Ok(Some(key.clone()));
+        }
         let Some(name) = &self.key else { return Ok(None) };
         match std::env::var(name) {
             Ok(value) if !value.is_empty() => Ok(Some(value)),
@@ -101,8 +96,14 @@ impl Candidate {
     /// Returns the configuration of a gateway in front of this upstream, as the flags of `creole
     /// serve` make it.
     pub(crate) fn config(&self) -> Result<Config, CommandFailed> {
-        let mut config = Config::default();
-        config.set_profile(self.preset, "--profile").map_err(CommandFailed::Usage)?;
+        let mut config = match &self.document {
+            Some(document) => Config::clone(document),
+            None => {
+                let mut config = Config::default();
+                config.set_profile(self.preset, "--profile").map_err(CommandFailed::Usage)?;
+                config
+            }
+        };
         config.set_url(&self.base(), "--upstream").map_err(CommandFailed::Usage)?;
         let secret = self.secret()?;
         if let Some(name) = &self.key {
@@ -110,6 +111,48 @@ impl Candidate {
             config.set_key_from(name, "the key", secret).map_err(CommandFailed::Usage)?;
         }
         Ok(config)
+    }
+}
+
+/// Server, or servers, that flags, variables and files of the user name.
+enum NamedServers {
+    /// One server, of which the models are asked.
+    One(Candidate),
+    /// Servers with a map of models.
+    Mapped(Box<Config>),
+}
+
+/// Returns what flags, variables and files name; `None` if a server is to be searched for.
+fn named_servers(flags: &Launch) -> Result<Option<NamedServers>, CommandFailed> {
+    let named = flags.chosen.named(flags.upstream.as_deref());
+    if named.url.is_none() && named.is_open() {
+        return match flags.key_env {
+            Some(_) => {
+                Err(CommandFailed::Usage("--key-env needs --upstream or --profile".to_owned()))
+            }
+            None => Ok(None),
+        };
+    }
+    if let Some(Document::File(file)) = &named.document {
+        super::say(&format!("the configuration is {}", file.display()));
+    }
+    let Described { mut config, notes, .. } = configure::of(&named, &FilesRead::default())?;
+    notes.iter().for_each(|note| super::say(note));
+    let has_document = named.document.is_some();
+    if has_document {
+        configure::set_key(&mut config, None, None)?;
+    }
+    config.check_urls().map_err(CommandFailed::Usage)?;
+    if config.models.is_empty() && config.upstreams.len() == 1 {
+        let one = Candidate::of_config(&config, flags, has_document);
+        return Ok(one.map(NamedServers::One));
+    }
+    match &flags.model {
+        Some(name) if config.route(name).is_none() => {
+            let reason = format!("--model {name}: no entry of \"models\" takes this name");
+            Err(CommandFailed::Usage(reason))
+        }
+        _ => Ok(Some(NamedServers::Mapped(Box::new(config)))),
     }
 }
 
@@ -140,8 +183,19 @@ pub(super) async fn backend(
     menu: Option<&Menu>,
 ) -> Result<Found, CommandFailed> {
     let search = Search { client, flags, menu };
-    if let Some(upstream) = Candidate::given(flags)? {
-        return search.given(upstream).await;
+    match named_servers(flags)? {
+        Some(NamedServers::One(upstream)) => return search.given(upstream).await,
+        Some(NamedServers::Mapped(config)) => {
+            let model = |name: &String| Model { name: name.clone(), ..Model::default() };
+            return Ok(Found {
+                place: FoundPlace::Configured(config),
+                model: flags.model.as_ref().map(model),
+                small: flags.small_model.as_ref().map(model),
+                models: Vec::new(),
+                said: Vec::new(),
+            });
+        }
+        None => {}
     }
     let mut looked = Places::default();
     let mut offers = search.offers(&mut looked).await;
@@ -299,7 +353,7 @@ impl Search<'_> {
             let listed = models::list(self.client, &base, secret.as_deref(), VENDOR_TIMEOUT).await;
             let reason = match listed {
                 Ok(list) => {
-                    if self.flags.profile.is_none() && upstream.preset == "default" {
+                    if self.flags.chosen.profile.is_none() && upstream.preset == "default" {
                         upstream.learn(&list);
                     }
                     return self.complete(upstream, list, &why).await;

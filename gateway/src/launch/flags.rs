@@ -3,21 +3,20 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use crate::configure::{Chosen, NamedServices};
 use clap::Args;
-use creole::profile::presets::PRESETS;
-
-use crate::configure::NamedServices;
 
 #[derive(Debug, Args)]
 pub(crate) struct Launch {
     /// The client: claude, opencode, pi, qwen-code
     pub(crate) client: String,
-    /// Where the model is: http://localhost:11434/v1. Without it and --profile, the servers of this
-    /// machine are looked for, then the keys in the environment
+    /// URL of the model's server, http://localhost:11434/v1 [variable: UPSTREAM_URL]; without it,
+    /// --profile and --config, the servers of this machine are looked for, then the keys in the
+    /// environment
     #[arg(long, value_name = "URL")]
     pub(crate) upstream: Option<String>,
-    #[arg(long, value_name = "NAME", help = ["What kind of server the upstream is: ", &PRESETS.join(", ")].concat())]
-    pub(crate) profile: Option<String>,
+    #[command(flatten)]
+    pub(crate) chosen: Chosen,
     /// Environment variable with the upstream's key
     #[arg(long, value_name = "NAME")]
     pub(crate) key_env: Option<String>,

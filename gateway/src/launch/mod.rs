@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use creole::Config;
-use creole::config::{Key, Log};
+use creole::config::{ClientKeys, Key, Log};
 use tokio::runtime;
 use tokio::sync::mpsc::{self, Receiver};
 
@@ -182,17 +182,18 @@ fn start(
     found: &Found,
     failures: Option<Failures>,
 ) -> Result<Started, CommandFailed> {
-    let upstream = match &found.place {
+    let mut config = match &found.place {
         FoundPlace::Gateway(address) => {
             let (gateway, key) = (address.clone(), "local".to_owned());
             let search = web_search::judge(None);
             return Ok(Started { gateway, key, running: None, log: None, _file: None, search });
         }
-        FoundPlace::Upstream(upstream) => upstream,
+        FoundPlace::Upstream(upstream) => own_config(upstream, found, flags.context_window)?,
+        FoundPlace::Configured(config) => Config::clone(config),
     };
     // The gateway needs a key, because other users of the machine can reach it.
     let key = random()?;
-    let mut config = own_config(upstream, found, flags.context_window, &key)?;
+    take_client_key(&mut config, &key)?;
     flags.services.set(&mut config)?;
     if let Some(judge) = &flags.judge {
         config.settings.safeguards.model.clone_from(judge);
@@ -290,21 +291,24 @@ fn command(
     command
 }
 
-/// Returns the gateway's configuration: one upstream, all names mapped to the model, one client
-/// key. `window` is the main model's context window, if the user gave it.
+/// Makes a key the only one of clients, which no upstream gets.
+fn take_client_key(config: &mut Config, key: &str) -> Result<(), CommandFailed> {
+    for own in config.upstreams.values_mut().filter(|own| own.key == Key::Client) {
+        own.key = Key::None;
+    }
+    config.client_keys = ClientKeys::default();
+    let added = config.add_client_key_from("launch", "the client's key", |_| Some(key.to_owned()));
+    added.map_err(CommandFailed::Run)
+}
+
+/// Returns the gateway's configuration: one upstream, and all names mapped to the model. `window`
+/// is the main model's context window, if the user gave it.
 fn own_config(
     upstream: &Candidate,
     found: &Found,
     window: Option<u64>,
-    key: &str,
 ) -> Result<Config, CommandFailed> {
     let mut config = upstream.config()?;
-    for own in config.upstreams.values_mut().filter(|own| own.key == Key::Client) {
-        // The client's key is the gateway's, and no upstream gets it.
-        own.key = Key::None;
-    }
-    let added = config.add_client_key_from("launch", "the client's key", |_| Some(key.to_owned()));
-    added.map_err(CommandFailed::Run)?;
     let name = |model: &Option<Model>| model.as_ref().map(|model| model.name.clone());
     let (model, small) = (name(&found.model), name(&found.small));
     // Names that Claude Code would not show get the prefix `claude-creole/` in its list.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use creole::Config;
 use creole::profile::presets::{KnownServer, SERVERS};
 use futures_util::future::join_all;
 
@@ -24,6 +25,8 @@ pub(crate) struct Candidate {
     pub(crate) base_path: String,
     /// Name of the environment variable with the server's key, if any.
     pub(crate) key: Option<String>,
+    /// Configuration of the user, with this server as its only upstream.
+    pub(crate) document: Option<Box<Config>>,
 }
 
 impl Candidate {
@@ -33,6 +36,7 @@ impl Candidate {
             address: server.url.to_owned(),
             base_path: server.base_path.to_owned(),
             key: Some(server.key.to_owned()).filter(|key| !key.is_empty()),
+            document: None,
         }
     }
 

@@ -115,6 +115,32 @@ fn the_client_gets_its_arguments_its_answers_and_ends_with_its_own_code() {
 }
 
 #[test]
+fn a_configuration_of_the_users_is_served_to_the_client() {
+    let (big, small) = (demo(&["big"]), demo(&["small"]));
+    let mapped = rig::file(&format!(
+        r#"{{"upstreams": {{"big": {{"url": "{}"}}, "small": {{"url": "{}", "key": {{"env": "MINE"}}}}}},
+            "models": {{"claude-sonnet-5": {{"upstream": "small", "model": "small"}}, "*": {{"upstream": "big"}}}}}}"#,
+        big.url(),
+        small.url()
+    ));
+    let keys = [("MINE", "sk-mine")];
+    let ran = launch("config", &["claude", "--config", &mapped], &keys);
+    assert_eq!(ran.code, Some(7), "{}", ran.err);
+    assert!(ran.out.contains("\"pong\"") && !ran.out.contains("ANTHROPIC_MODEL="), "{}", ran.out);
+    let asked = small.requests().pop().unwrap();
+    assert_eq!(asked.header("authorization"), Some("Bearer sk-mine"));
+    let single = rig::file(&format!(
+        r#"{{"upstreams": {{"big": {{"url": "{}", "headers": {{"x-team": "a"}}}}}}}}"#,
+        big.url()
+    ));
+    let ran = launch("config-one", &["claude", "--config", &single], &keys);
+    assert!(ran.has("ANTHROPIC_MODEL=big"), "{} {}", ran.out, ran.err);
+    assert_eq!(big.requests().pop().unwrap().header("x-team"), Some("a"));
+    let ran = launch("config-two", &["claude", "--config", "/no/such/file"], &keys);
+    assert!(ran.code == Some(2) && ran.err.contains("/no/such/file"), "{}", ran.err);
+}
+
+#[test]
 fn a_vendors_key_goes_to_no_other_server() {
     let demo = demo(&["only"]);
     let url = format!("{}/v1", demo.url());
