@@ -14,6 +14,10 @@ use crate::server::listen;
 use crate::server::ready::Ready;
 use crate::server::signals::Stop;
 
+/// Time, in seconds, for which connections may end. It is short, because no client is left to read
+/// the rest of an answer.
+const SHUTDOWN_SECONDS: u64 = 1;
+
 /// Gateway that runs on a separate thread of this process.
 pub(super) struct LaunchedGateway {
     pub(super) address: SocketAddr,
@@ -57,8 +61,7 @@ fn serve_until(
     sender: Sender<SocketAddr>,
     first_line: impl FnOnce(SocketAddr) -> String,
 ) -> Result<(), CommandFailed> {
-    // The shutdown timeout is 0, because no client is left to read the rest of an answer.
-    let door = Door { view, ..Door::local("127.0.0.1:0".to_owned(), 0) };
+    let door = Door { view, ..Door::local("127.0.0.1:0".to_owned(), SHUTDOWN_SECONDS) };
     let told = |ready: Ready| {
         tracing::info!("{}", first_line(ready.address));
         // The thread that starts the gateway waits for the address.

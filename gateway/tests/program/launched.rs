@@ -36,6 +36,7 @@ fn after_the_client_the_user_reads_how_to_go_on_and_where_the_log_is() {
     assert!(text.contains(" launches claude behind http://127.0.0.1:"), "{text}");
     assert!(text.contains(" 200 claude-sonnet-5 → only"), "{text}");
     let key = ran.out.lines().find_map(|line| line.strip_prefix("ANTHROPIC_AUTH_TOKEN=")).unwrap();
+    assert!(text.contains("info stopped") && !text.contains("warn"), "{text}");
     assert!(!text.contains(key) && !text.contains("demo:say") && !text.contains("SECRETS"));
     assert_eq!(fs::metadata(&log).unwrap().permissions().mode() & 0o777, 0o600);
     // The log of an earlier run stays, until it is too long.
@@ -261,8 +262,11 @@ fn in_a_narrow_terminal(folder: &Path, args: &str, keys: &[&str]) -> String {
     use std::io::Write as _;
     let own = env!("CARGO_BIN_EXE_creole");
     let launch = format!("stty cols 20 rows 12; exec '{own}' launch claude {args}");
-    let mut command = Command::new("script");
-    command.args(["-q", "-e", "-c", &launch, "/dev/null"]).env_clear().env("TMPDIR", folder);
+    let mut command = Command::new("timeout");
+    command
+        .args(["--foreground", "60", "script", "-q", "-e", "-c", &launch, "/dev/null"])
+        .env_clear()
+        .env("TMPDIR", folder);
     command.env("HOME", folder).env("XDG_STATE_HOME", folder.join("state")).env("TERM", "xterm");
     command.env("PATH", format!("{}:{}", folder.display(), std::env::var("PATH").unwrap()));
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
