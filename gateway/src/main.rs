@@ -28,6 +28,7 @@ mod page;
 mod private_files;
 mod probe;
 mod server;
+mod telemetry;
 mod terminal;
 mod thread_pool;
 mod upstream;

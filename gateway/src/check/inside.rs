@@ -115,6 +115,7 @@ impl Inside {
             is_local: true,
             shows_metrics: false,
             tls: None,
+            telemetry: None,
             load: Load::default(),
         };
         Ok(Self { gateway: Arc::new(gateway), client, lines, tap, patience })

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use creole::{Call, CallId, Exchange, Failure, Head, Owner};
+use creole::{Call, CallId, End, Exchange, Failure, Head, Owner};
 use tokio::time::Sleep;
 
 use crate::documents::WantedText;
@@ -205,6 +205,9 @@ impl Driver {
         let Some(live) = &mut self.live else { return };
         while let Some((id, cancel)) = live.exchange.poll_cancel() {
             self.calls.cancel(id, cancel);
+            if let Some(spans) = &mut live.spans {
+                spans.end_call(id, None);
+            }
         }
         if !live.exchange.is_ended() && !live.exchange.is_call_due() {
             self.hold();
@@ -256,6 +259,9 @@ fn poll_calls(live: &mut LiveExchange) -> Vec<DueCall> {
     while let Some(mut call) = live.timed(|exchange| exchange.poll_call(now)) {
         let limits = &live.exchange.config().settings.read_documents;
         let wanted = WantedText::of(&mut call, limits);
+        if let Some(spans) = &mut live.spans {
+            spans.begin_call(&mut call, live.exchange.config());
+        }
         due.push((call, wanted));
     }
     due
@@ -264,6 +270,15 @@ fn poll_calls(live: &mut LiveExchange) -> Vec<DueCall> {
 /// Passes an event of a call, or a timeout, to the exchange.
 fn tell(live: &mut LiveExchange, event: Option<(CallId, CallEvent)>) {
     let now = live.clock.now();
+    if let (Some(spans), Some((id, event))) = (&mut live.spans, &event) {
+        match event {
+            CallEvent::Head(status, _) => spans.note_status(*id, *status),
+            CallEvent::End(End::Complete) => spans.end_call(*id, None),
+            CallEvent::End(End::Aborted) => spans.end_call(*id, Some("broke_off")),
+            CallEvent::Failed(_) => spans.end_call(*id, Some("unreachable")),
+            CallEvent::Piece(_) | CallEvent::Document(_) => {}
+        }
+    }
     live.timed(|exchange| {
         let Some((id, event)) = event else { return exchange.handle_timeout(now) };
         match event {

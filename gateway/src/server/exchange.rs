@@ -14,6 +14,7 @@ use crate::clock::Clock;
 use crate::server::budget::Held;
 use crate::server::load::LoadUnit;
 use crate::server::records::Records;
+use crate::telemetry::ExchangeSpans;
 
 /// Minimum interval between two reports of an exchange's progress to the web page, because a report
 /// copies many texts.
@@ -35,6 +36,8 @@ pub(crate) struct LiveExchange {
     pub(crate) held: Option<Held>,
     _counted: [LoadUnit; 2],
     stream: Option<LoadUnit>,
+    /// Spans of the exchange; `None` if spans are off.
+    pub(crate) spans: Option<Box<ExchangeSpans>>,
 }
 
 impl LiveExchange {
@@ -70,6 +73,7 @@ impl LiveExchange {
             spent: Duration::ZERO,
             held: None,
             stream: None,
+            spans: None,
         }
     }
 
@@ -112,6 +116,9 @@ impl Drop for LiveExchange {
             self.exchange.add_translation_us(spent_us);
         }
         let report = self.exchange.report();
+        if let Some(spans) = self.spans.take() {
+            spans.end(&report, self.exchange.config());
+        }
         self.records.end(self.number, &self.request, &report, self.exchange.config(), now);
     }
 }

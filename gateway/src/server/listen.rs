@@ -20,6 +20,7 @@ use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::TcpListener;
 use tokio::runtime::{self, Runtime};
+use tokio::task::spawn_blocking;
 
 use crate::CommandFailed;
 use crate::documents::Documents;
@@ -47,6 +48,7 @@ use crate::server::signals::Stop;
 use crate::server::tls;
 use crate::server::watched_body::WatchedBody;
 use crate::server::workers::{self, Workers};
+use crate::telemetry::Telemetry;
 use crate::upstream::client;
 use crate::upstream::connection::Connector;
 use crate::upstream::fetch_limits::FetchLimits;
@@ -153,6 +155,7 @@ fn serve(
         // Names of models and amounts of use are not for everyone who can reach this machine.
         shows_metrics: apart.is_none() && is_loopback(address),
         tls: tls::of_clients(door)?,
+        telemetry: telemetry(runtime)?,
         proxy_fetches: door.proxy_fetches,
     };
     gauges::add(&records, &connections, &process, config.settings.buffered_bytes_max);
@@ -185,7 +188,17 @@ fn serve(
         Ok(())
     });
     workers.finish();
+    if let Some(telemetry) = process.telemetry.clone() {
+        // The exchanges that were cut have spans, too. The runtime sends them meanwhile.
+        let _ = runtime.block_on(async { spawn_blocking(move || telemetry.finish()).await });
+    }
     ended
+}
+
+/// Returns the sender of spans, if the variables of OpenTelemetry name a collector.
+fn telemetry(runtime: &Runtime) -> Result<Option<Arc<Telemetry>>, CommandFailed> {
+    let telemetry = Telemetry::from_env(client::UpstreamClient::connect, runtime.handle().clone());
+    telemetry.map(|on| on.map(Arc::new)).map_err(CommandFailed::Run)
 }
 
 /// Asks upstreams for their models, now and while they cannot be reached.

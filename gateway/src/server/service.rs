@@ -32,6 +32,7 @@ use crate::server::reply::without_body;
 use crate::server::request_body::{collect, discard, discard_sent};
 use crate::server::response_body::Body;
 use crate::server::watched_body::WatchedBody;
+use crate::telemetry::Telemetry;
 
 /// State that the requests of one thread share. Except for the upstream connections and the load,
 /// other threads share it too.
@@ -51,6 +52,8 @@ pub(crate) struct Gateway {
     pub(crate) shows_metrics: bool,
     /// TLS towards clients; `None` if clients connect without.
     pub(crate) tls: Option<Arc<ServerConfig>>,
+    /// Sender of spans; `None` if spans are off.
+    pub(crate) telemetry: Option<Arc<Telemetry>>,
     pub(crate) load: Load,
 }
 
@@ -167,6 +170,7 @@ impl Gateway {
             return Decided::Answered(response);
         }
         let mut live = self.begin(method, path);
+        live.spans = self.telemetry.as_ref().map(|spans| spans.begin(method, &head.headers));
         if let Some(reason) = refused {
             discard_sent(&head, body, busy);
             return Decided::Answered(live.fail(Failure::Forbidden(reason)));

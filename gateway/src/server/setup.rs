@@ -17,6 +17,7 @@ use crate::server::origin::Callers;
 use crate::server::ready::is_loopback;
 use crate::server::records::Records;
 use crate::server::service::{Gateway, Seeds};
+use crate::telemetry::Telemetry;
 use crate::upstream::call::Caller;
 use crate::upstream::client;
 use crate::upstream::connection::Connector;
@@ -39,6 +40,8 @@ pub(crate) struct Process<'d> {
     pub(crate) shows_metrics: bool,
     /// TLS towards clients; `None` if clients connect without.
     pub(crate) tls: Option<Arc<ServerConfig>>,
+    /// Sender of spans; `None` if spans are off.
+    pub(crate) telemetry: Option<Arc<Telemetry>>,
     /// True if images and pages that clients name are fetched through the proxy.
     pub(crate) proxy_fetches: bool,
 }
@@ -105,6 +108,7 @@ impl Process<'_> {
             is_local: is_loopback(self.address),
             shows_metrics: self.shows_metrics,
             tls: self.tls.clone(),
+            telemetry: self.telemetry.clone(),
             load,
         }
     }

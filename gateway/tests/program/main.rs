@@ -40,6 +40,7 @@ mod reload;
 mod rig;
 mod routes;
 mod search;
+mod spans;
 mod streams;
 mod tls;
 mod tls_of_clients;

@@ -33,6 +33,7 @@ pub(crate) fn gateway(address: SocketAddr, load: Load) -> Gateway {
         is_local: true,
         shows_metrics: false,
         tls: None,
+        telemetry: None,
         load,
     }
 }
