@@ -94,7 +94,7 @@ fn without(text: &str, config: &Config) {
         Refused::EmptyContent(EmptyAssistantContent::Empty),
     ] {
         let mut warnings = Warnings::new(false);
-        match protocols::request_without(&[refused], text, config, (&[], false), &mut warnings) {
+        match protocols::request_without(&[refused], text, config, &[], &mut warnings) {
             Ok(Translated::Send { body, .. }) => {
                 let body = String::from_utf8(body).expect("it is text");
                 assert!(is_json(&body, 128), "{body}");

@@ -21,7 +21,7 @@ use crate::json;
 use crate::model::request_context::RequestContext;
 use crate::observe::report::{Cause, Outcome};
 use crate::profile::ReasoningOnly;
-use crate::protocols::messages::models::ListFor;
+use crate::protocols::client::ListFor;
 use crate::protocols::{self, Refused, Translated};
 use crate::steps::tools::mcp::RpcEnd;
 use crate::steps::{
@@ -244,7 +244,12 @@ impl Exchange {
         let came = match (asker, head) {
             (Asker::Models(list_for), head) => {
                 let status = head.map_or(0, |head| head.status);
-                let list = models::of_answer(&self.config, list_for, status, &body);
+                let list = models::of_answer(
+                    self.client.protocol,
+                    &self.config,
+                    list_for,
+                    (status, &body),
+                );
                 return self.end_json(&list, false, now);
             }
             (Asker::Count(count, ..), None) => return self.end_count(count, None, now),
@@ -284,7 +289,8 @@ impl Exchange {
     }
 
     fn end_count(&mut self, count: Count, answer: Option<&[u8]>, now: Millis) {
-        let (body, is_estimate) = count.answer(answer);
+        let (tokens, is_estimate) = count.result(answer);
+        let body = self.client.protocol.write_count(tokens);
         self.end_json(&body, is_estimate, now);
     }
 

@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 
+use crate::protocols;
 use crate::text::words;
 
 /// Hint in the error for a client whose path is not served.
@@ -16,11 +17,12 @@ pub(super) const HINT: &str = " It serves /v1/messages and other paths below /v1
 /// `/api/anthropic` (Zhipu).
 const PREFIX: &str = "/anthropic";
 
-/// Returns true if a path is handled by Creole: `/v1/messages`, `/v1/models` or a path below these.
+/// Returns true if a path is handled by Creole: a path of a client's protocol, `/v1/models`, or a
+/// path below that.
 pub(super) fn is_own(path: &str) -> bool {
-    ["/v1/messages", "/v1/models"].iter().any(|own| {
-        path.strip_prefix(own).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    })
+    let of_list = path.strip_prefix("/v1/models");
+    of_list.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        || protocols::is_of_client(path)
 }
 
 /// Removes a doubled `/v1`, which results if the client's base URL ends in `/v1` and the SDK
@@ -58,11 +60,13 @@ fn meant(bare: &str) -> Option<String> {
     }
     let below = without_doubled(below);
     // Any service may own `/messages/batches` without a version.
-    let lacks_version =
-        matches!(words::trim_end(below, b"/"), "/messages" | "/messages/count_tokens" | "/models")
-            || below.starts_with("/models/");
+    let versioned = ["/v1", below].concat();
+    let bare = words::trim_end(&versioned, b"/");
+    let lacks_version = protocols::client_of(bare).is_some()
+        || bare == "/v1/models"
+        || below.starts_with("/models/");
     if lacks_version {
-        return Some(["/v1", below].concat());
+        return Some(versioned);
     }
     is_own(below).then(|| below.to_owned())
 }

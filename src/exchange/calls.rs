@@ -2,20 +2,20 @@
 //! list of models (auxiliary calls).
 
 use super::ask::Asker;
-use super::count::{self, Count};
+use super::count::Count;
 use super::models::LIST_TIMEOUT_MS;
 use super::retry::Refusal;
 use super::round::{Round, RoundRequest};
 use super::seam::{Call, CallId, To, request_too_large};
 use super::state::DueCall;
 use super::steps::Prepared;
-use super::{Exchange, Path, Pings};
+use super::{Client, Exchange, Path, Pings};
 use crate::Millis;
 use crate::config::Protocol;
 use crate::error::{Error, ErrorKind, Fault};
 use crate::model::request_context::RequestContext;
 use crate::observe::report::{Cause, Outcome};
-use crate::protocols::messages::models::{self, ListFor};
+use crate::protocols::client::ListFor;
 use crate::protocols::{self, AnswerWriter, CountRequest, Translated};
 use crate::text::words;
 
@@ -66,7 +66,7 @@ impl Exchange {
         }
         let text = text_of(body)?;
         self.note_session(text);
-        if self.client.path == Path::CountTokens {
+        if self.client.path == Path::COUNT {
             return self.count_tokens(text, now);
         }
         let mut warnings = self.report.warnings.clone();
@@ -214,7 +214,7 @@ impl Exchange {
 
     /// Takes the writer of the client's message, which is made for the first round.
     fn take_writer(&mut self, stream: bool) -> Box<dyn AnswerWriter> {
-        self.writer.take().unwrap_or_else(|| protocols::writer(stream, self.ids))
+        self.writer.take().unwrap_or_else(|| self.client.protocol.writer(stream, self.ids))
     }
 
     /// Begins the round of an upstream call whose timeout is already running.
@@ -225,21 +225,23 @@ impl Exchange {
         context: Box<RequestContext>,
     ) {
         let (config, ping) = (self.config.clone(), self.can.ping);
+        let protocols = (protocol, self.client.protocol);
         let mut writer = self.take_writer(context.stream);
         writer.begin_round();
-        self.state.call(Round::new(id, config, protocol, self.ids, ping, (context, writer)));
+        self.state.call(Round::new(id, config, protocols, self.ids, ping, (context, writer)));
     }
 
     /// Builds the call of the upstream's tokenizer, or answers with an estimate.
     fn count_tokens(&mut self, text: &str, now: Millis) -> Result<Option<Call>, Error> {
-        let estimate = match protocols::count_tokens(text, &self.config) {
+        let estimate = match protocols::estimate(self.client.protocol, text, &self.config) {
             Ok(estimate) => estimate,
             Err(error) => {
                 self.note_refused(text);
                 return Err(error);
             }
         };
-        let question = protocols::count_request(text, &self.config, &self.client.headers);
+        let Client { protocol, headers, .. } = &self.client;
+        let question = protocols::count_request(*protocol, text, &self.config, headers);
         if let Some(CountRequest { upstream, body, beside, may_be_older, context }) = question {
             self.note(&context);
             // The new tool results come again with the request that is counted.
@@ -250,7 +252,7 @@ impl Exchange {
         }
         self.report.warnings.add("count_estimated");
         self.end(Outcome::Answered, 200);
-        self.answer_json(&count::body_of(estimate));
+        self.answer_json(&self.client.protocol.write_count(estimate));
         Ok(None)
     }
 
@@ -260,7 +262,7 @@ impl Exchange {
         let upstream = self.config.first_upstream();
         let headers = upstream.and_then(|upstream| self.upstream_headers(upstream, false).ok());
         let (Some(upstream), Some(mut headers)) = (upstream, headers) else {
-            self.answer_json(&models::list(&self.config, list_for));
+            self.answer_json(&self.client.protocol.write_models(&self.config, list_for));
             self.end(Outcome::Answered, 200);
             return None;
         };

@@ -35,15 +35,15 @@ impl Count {
         TokenCount { input, original: counted.original.or(original) }
     }
 
-    /// Writes the client's answer from the tokenizer's answer. The second value is true if the
+    /// Returns the client's count from the tokenizer's answer. The second value is true if the
     /// count is an estimate.
-    pub(super) fn answer(self, answer: Option<&[u8]>) -> (Vec<u8>, bool) {
+    pub(super) fn result(self, answer: Option<&[u8]>) -> (TokenCount, bool) {
         let counted = answer.and_then(count_of);
         let tokens = match counted {
             Some(counted) => self.with_estimated(counted),
             None => self.estimate,
         };
-        (body_of(tokens), counted.is_none() || self.beside > 0)
+        (tokens, counted.is_none() || self.beside > 0)
     }
 }
 
@@ -57,13 +57,4 @@ pub(super) fn readable(status: u16, body: &[u8]) -> Option<&[u8]> {
 /// such an error comes from an upstream without a tokenizer.
 pub(super) fn unknown_model(status: u16, body: &[u8]) -> Option<Error> {
     (status == 404).then(|| upstream_error::unknown_model(body)).flatten()
-}
-
-/// Writes the JSON answer to a request for a token count.
-pub(super) fn body_of(tokens: TokenCount) -> Vec<u8> {
-    let TokenCount { input, original } = tokens;
-    let edited = original.map_or_else(String::new, |original| {
-        format!(",\"context_management\":{{\"original_input_tokens\":{original}}}")
-    });
-    format!("{{\"input_tokens\":{input}{edited}}}").into_bytes()
 }

@@ -70,7 +70,7 @@ use crate::headers::Header;
 use crate::ids::Ids;
 use crate::observe::report::{Outcome, Report};
 use crate::observe::warning::Warnings;
-use crate::protocols::messages::models::ListFor;
+use crate::protocols::client::{ClientProtocol, Endpoint, ListFor};
 use crate::protocols::{self, AnswerWriter, Refused, UpstreamProtocol};
 
 /// Exchange of one client request and its response, as a state machine. A host passes events in and
@@ -169,9 +169,10 @@ impl fmt::Debug for Exchange {
 }
 
 /// Parts of the client's request that are kept until the exchange ends.
-#[derive(Default)]
 struct Client {
     path: Path,
+    /// Protocol of the client; until the path is known, the first that there is.
+    protocol: &'static dyn ClientProtocol,
     headers: Vec<Header>,
     /// Id of the conversation, if an upstream is configured to receive the id.
     session: Option<String>,
@@ -179,13 +180,30 @@ struct Client {
     body: Vec<u8>,
 }
 
+impl Default for Client {
+    fn default() -> Self {
+        Self {
+            path: Path::ANSWER,
+            protocol: protocols::first_client(),
+            headers: Vec::new(),
+            session: None,
+            body: Vec::new(),
+        }
+    }
+}
+
 /// Request paths for which Creole calls an upstream.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Path {
-    #[default]
-    Messages,
-    CountTokens,
+    /// Path of an endpoint of the client's protocol.
+    Endpoint(Endpoint),
+    /// Path of the list of models.
     Models(ListFor),
+}
+
+impl Path {
+    const ANSWER: Self = Self::Endpoint(Endpoint::Answer);
+    const COUNT: Self = Self::Endpoint(Endpoint::Count);
 }
 
 const JSON: &str = "application/json";

@@ -6,9 +6,9 @@
 
 use super::Exchange;
 use crate::config::Config;
-use crate::headers::{Header, Headers as _};
+use crate::headers::Header;
 use crate::protocols;
-use crate::protocols::messages::models::{self, ListFor};
+use crate::protocols::client::{ClientProtocol, ListFor};
 
 /// Timeout for an upstream's complete list of models, in ms: Claude Code gives up after three
 /// seconds.
@@ -19,10 +19,10 @@ pub(super) const LIST_BYTES_MAX: usize = 4 << 20;
 
 impl Exchange {
     /// Returns true if the request is answered with the upstream's list of models. If the host also
-    /// serves other services, only clients of the Messages API get this list: other requests may be
-    /// meant for those services.
+    /// serves other services, only clients that are known by their headers get this list: other
+    /// requests may be meant for those services.
     pub(super) fn is_upstreams_list(&self, method: &str, headers: &[Header]) -> bool {
-        let is_ours = !self.can.serve_others || has_version(headers);
+        let is_ours = !self.can.serve_others || protocols::lists_for(headers).is_some();
         self.can.list_models && method == "GET" && self.config.models.is_empty() && is_ours
     }
 
@@ -31,19 +31,19 @@ impl Exchange {
     pub(super) fn wants_own_list(&self, headers: &[Header]) -> bool {
         let upstream = self.config.first_upstream();
         let in_messages = upstream.is_some_and(|it| protocols::of(it.protocol).lists_in_messages());
-        !self.can.serve_others && in_messages == has_version(headers)
+        !self.can.serve_others && in_messages == protocols::lists_for(headers).is_some()
     }
-}
-
-/// Returns true if a request belongs to the Messages API, by its `anthropic-version` header.
-fn has_version(headers: &[Header]) -> bool {
-    headers.value("anthropic-version").is_some()
 }
 
 /// Writes the list of models for the client: the upstream's list, if the answer contains a list,
 /// else the configuration's list.
-pub(super) fn of_answer(config: &Config, list_for: ListFor, status: u16, body: &[u8]) -> Vec<u8> {
+pub(super) fn of_answer(
+    protocol: &dyn ClientProtocol,
+    config: &Config,
+    list_for: ListFor,
+    (status, body): (u16, &[u8]),
+) -> Vec<u8> {
     let is_given = (200..300).contains(&status);
-    let list = is_given.then(|| models::of_upstream(body, list_for)).flatten();
-    list.unwrap_or_else(|| models::list(config, list_for))
+    let list = is_given.then(|| protocol.rewrite_models(body, list_for)).flatten();
+    list.unwrap_or_else(|| protocol.write_models(config, list_for))
 }

@@ -10,7 +10,6 @@ use crate::Millis;
 use crate::error::{Error, ErrorKind, Rejection};
 use crate::headers::{self, Header};
 use crate::observe::report::{Cause, Outcome, served_model};
-use crate::protocols::messages::write_error;
 use crate::upstream_error;
 
 /// Status, headers and bytes for the client, until the host polls them.
@@ -273,7 +272,7 @@ impl Exchange {
         self.report.status = error.status;
         self.report.failed_by = Some(cause);
         let mut event = Vec::new();
-        write_error::event(&error, &self.report.request_id, &mut event);
+        self.client.protocol.write_error_event(&error, &self.report.request_id, &mut event);
         self.output.body.clear();
         self.count_bytes(event.len());
         event
@@ -286,11 +285,12 @@ impl Exchange {
         }
         self.end_comments();
         let (id, out) = (&self.report.request_id, &mut self.output.body);
+        let protocol = self.client.protocol;
         match self.output.head {
             HeadState::Due(_, Body::Events) | HeadState::Sent(Body::Events) => {
-                write_error::event(error, id, out);
+                protocol.write_error_event(error, id, out);
             }
-            _ => write_error::body(error, id, out),
+            _ => protocol.write_error(error, id, out),
         }
     }
 

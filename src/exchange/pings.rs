@@ -13,7 +13,6 @@
 use super::output::Body;
 use super::{Exchange, Pings};
 use crate::Millis;
-use crate::protocols::messages::write_answer::PING;
 
 /// Comment of an event stream, which serves as a ping before the first event.
 const COMMENT: &[u8] = b": ping\n\n";
@@ -68,7 +67,7 @@ impl Exchange {
     pub(super) fn ping(&mut self, now: Millis) {
         let before = self.output.body.len();
         if self.output.promised() == Some(Body::Events) && self.answer().is_none() {
-            self.output.body.extend_from_slice(PING);
+            self.output.body.extend_from_slice(self.client.protocol.ping());
         } else if self.pings_by_comment() {
             self.output.body.extend_from_slice(COMMENT);
             if self.output.is_held() {

@@ -10,7 +10,6 @@ use crate::json::{Reader, quoted};
 use crate::model::request_context::RequestContext;
 use crate::observe::report::Outcome;
 use crate::protocols;
-use crate::protocols::messages::models::{self, ListFor};
 use crate::text::words;
 
 /// Maximum length of a model name that is copied from a refused request to the log, in bytes.
@@ -82,40 +81,44 @@ impl Exchange {
         {
             self.check_caller(headers)?;
         }
-        self.client.path = match path {
-            "/v1/messages" => Path::Messages,
-            "/v1/messages/count_tokens" => Path::CountTokens,
-            "/" | "/api/hello" if probe => {
-                return Ok(self.answer_at_once(b"{}"));
-            }
+        if let Some((protocol, endpoint)) = protocols::client_of(path) {
+            (self.client.protocol, self.client.path) = (protocol, Path::Endpoint(endpoint));
+            return self.check_post(method, headers);
+        }
+        match path {
+            "/" | "/api/hello" if probe => Ok(self.answer_at_once(b"{}")),
             "/v1/models" if self.is_upstreams_list(method, headers) => {
                 if self.wants_own_list(headers) {
                     return Ok(RequestHead::PassThrough);
                 }
-                self.client.path = Path::Models(ListFor::of(headers.value("user-agent")));
-                return Ok(RequestHead::Translate);
+                let protocol = protocols::list_protocol(headers);
+                self.client.protocol = protocol;
+                self.client.path = Path::Models(protocol.list_for(headers));
+                Ok(RequestHead::Translate)
             }
             "/v1/models" if probe => {
-                let list_for = ListFor::of(headers.value("user-agent"));
-                return Ok(self.answer_at_once(&models::list(&self.config, list_for)));
+                let protocol = protocols::list_protocol(headers);
+                let list = protocol.write_models(&self.config, protocol.list_for(headers));
+                Ok(self.answer_at_once(&list))
             }
             _ if path.starts_with("/v1/models/") && probe => {
                 let id = path.strip_prefix("/v1/models/").unwrap_or_default();
-                let body = models::one(&self.config, id)?;
-                return Ok(self.answer_at_once(&body));
+                let body = protocols::list_protocol(headers).write_model(&self.config, id)?;
+                Ok(self.answer_at_once(&body))
             }
-            _ if path.starts_with("/v1/messages/") => {
-                return Err(Error::new(
-                    Fault::Client,
-                    ErrorKind::NotFound,
-                    format!("{method} {path}: not found"),
-                ));
+            _ if protocols::is_of_client(path) => {
+                let message = format!("{method} {path}: not found");
+                Err(Error::new(Fault::Client, ErrorKind::NotFound, message))
             }
             _ => {
                 self.check_other(method)?;
-                return Ok(RequestHead::PassThrough);
+                Ok(RequestHead::PassThrough)
             }
-        };
+        }
+    }
+
+    /// Checks the head of a request whose body Creole reads.
+    fn check_post(&self, method: &str, headers: &[Header]) -> Result<RequestHead, Error> {
         if method != "POST" {
             return Err(Error::method_not_allowed(method, &["POST"]));
         }
@@ -146,9 +149,9 @@ impl Exchange {
 
     pub(super) fn upstream_path(&self, upstream: &Upstream) -> String {
         match self.client.path {
-            Path::CountTokens => protocols::count_path(&self.config, upstream),
+            Path::COUNT => protocols::count_path(&self.config, upstream),
             Path::Models(_) => Some(format!("{}/models", upstream.base_path)),
-            Path::Messages => None,
+            Path::ANSWER => None,
         }
         .unwrap_or_else(|| {
             format!("{}/{}", upstream.base_path, protocols::of(upstream.protocol).endpoint())

@@ -12,13 +12,13 @@
 use super::conversations::words_of;
 use super::memory::{FoundChange, RefusalScope, is_of_new_file, is_of_request};
 use super::round::RoundRequest;
-use super::{Exchange, Path};
+use super::{Client, Exchange, Path};
 use crate::config::Pairing;
 use crate::error::{Error, ErrorKind, Fault, Reason, Rejection};
 use crate::model::request_context::RequestContext;
 use crate::observe::report::AnswerReport;
 use crate::observe::warning::Warnings;
-use crate::protocols::{self, Refused, Translated};
+use crate::protocols::{self, Refused, Sender, Translated};
 use crate::text::words;
 use crate::upstream_error::evidence::{self, Evidence};
 
@@ -75,7 +75,7 @@ impl Exchange {
             && self.report.retries < RETRIES_MAX
             // In a later round, the client has blocks of the answer.
             && self.later.is_none()
-            && self.client.path == Path::Messages
+            && self.client.path == Path::ANSWER
             && self.output.is_blank()
     }
 
@@ -135,8 +135,9 @@ impl Exchange {
         body: &str,
         warnings: &mut Warnings,
     ) -> Result<Translated, Error> {
-        let client = (self.client.headers.as_slice(), self.can.run_tools());
-        protocols::request_without(refused, body, &self.config, client, warnings)
+        let Client { protocol, headers, .. } = &self.client;
+        let sender = Sender { protocol: *protocol, headers, can_run_tools: self.can.run_tools() };
+        protocols::translate(refused, body, &self.config, sender, warnings)
     }
 
     /// Adds warnings that name the refused parts of the request.
@@ -187,7 +188,7 @@ impl Exchange {
                 true
             }
             (None, Some(rejection)) if !self.keeps_body() && self.output.is_held() => {
-                let is_of_messages = self.client.path == Path::Messages;
+                let is_of_messages = self.client.path == Path::ANSWER;
                 is_of_messages && !rejection.is_passing && self.ask_client(rejection, by_name)
             }
             (None, _) => false,

@@ -15,6 +15,7 @@ use crate::ids::Ids;
 use crate::model::request_context::RequestContext;
 use crate::observe::report::Cause;
 use crate::observe::warning::Warnings;
+use crate::protocols::client::ClientProtocol;
 use crate::protocols::{self, AnswerWriter, Translated};
 use crate::text::words::BYTE_ORDER_MARK;
 use crate::upstream_error;
@@ -46,6 +47,7 @@ pub(super) struct Round {
     id: CallId,
     config: Arc<Config>,
     protocol: Protocol,
+    client: &'static dyn ClientProtocol,
     ids: Ids,
     /// True if the message to the client begins as soon as the upstream's first choice arrives,
     /// even if that choice has no content.
@@ -77,14 +79,14 @@ impl Round {
     pub(super) fn new(
         id: CallId,
         config: Arc<Config>,
-        protocol: Protocol,
+        (protocol, client): (Protocol, &'static dyn ClientProtocol),
         ids: Ids,
         pings: Pings,
         (context, writer): (Box<RequestContext>, Box<dyn AnswerWriter>),
     ) -> Self {
         let begins_early = pings == Pings::AfterHead;
         let (writer, progress) = (Some(writer), RoundProgress::Sent(context));
-        Self { id, config, protocol, ids, begins_early, writer, progress }
+        Self { id, config, protocol, client, ids, begins_early, writer, progress }
     }
 
     /// Returns the writer of the client's message, for the next round.
@@ -102,7 +104,7 @@ impl Round {
     }
 
     fn new_answer(&mut self, context: Box<RequestContext>) -> Box<Answer> {
-        let new = || protocols::writer(context.stream, self.ids);
+        let new = || self.client.writer(context.stream, self.ids);
         let writer = self.writer.take().unwrap_or_else(new);
         let settings = &self.config.settings;
         Box::new(protocols::answer_of_round(self.protocol, context, settings, (self.ids, writer)))

@@ -9,7 +9,7 @@ use crate::error::{Error, ErrorKind, Fault};
 use crate::headers::Header;
 use crate::ids::Ids;
 use crate::observe::report::Cause;
-use crate::protocols::messages::write_error;
+use crate::protocols;
 use crate::steps::Nothing;
 
 /// Status and headers of the response to the client. Header names are in lower case; the host adds
@@ -52,7 +52,7 @@ impl Reply {
     /// Writes the response to an error for which there is no exchange.
     pub(super) fn of(error: &Error, request_id: String) -> Self {
         let mut body = Vec::new();
-        write_error::body(error, &request_id, &mut body);
+        protocols::first_client().write_error(error, &request_id, &mut body);
         let mut head = Head { status: error.status, headers: Vec::new() };
         head.add("content-type", JSON.to_owned());
         head.add("request-id", request_id);

@@ -288,11 +288,11 @@ impl Exchange {
     /// Returns the next row of the table that applies to this request.
     fn next_row(&mut self, now: Millis) -> Option<&'static StepRow> {
         let is_for = match self.client.path {
-            Path::Messages => |_: &StepRow| true,
-            Path::CountTokens if self.config.settings.count_tokens != CountTokens::Off => {
+            Path::ANSWER => |_: &StepRow| true,
+            Path::COUNT if self.config.settings.count_tokens != CountTokens::Off => {
                 |row: &StepRow| row.is_for_counts
             }
-            Path::CountTokens | Path::Models(_) => return None,
+            Path::COUNT | Path::Models(_) => return None,
         };
         loop {
             let row = self.steps.rows.get(self.steps.begun)?;
@@ -317,7 +317,7 @@ impl Exchange {
         // Do not spend tokens on a request that its upstream would get without a credential.
         if let Err(error) = route.map_or(Ok(()), |upstream| self.check_credential(upstream)) {
             // Token counts are made without a credential, too.
-            return if self.client.path == Path::CountTokens { Ok(()) } else { Err(error) };
+            return if self.client.path == Path::COUNT { Ok(()) } else { Err(error) };
         }
         self.steps.current = Some(self.run(step, When::Before, now));
         Ok(())
@@ -575,6 +575,7 @@ pub(super) fn see<'s>(
         config,
         can,
         ids,
+        protocol: client.protocol,
         headers: &client.headers,
         body,
         said: &[],

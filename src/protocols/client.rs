@@ -1,36 +1,90 @@
-//! Client request in the Messages API: parsed, checked and routed to an upstream.
+//! Interface of the protocols that clients use.
 
-use std::borrow::Cow;
+use std::fmt;
 
+use crate::answer::AnswerWriter;
 use crate::config::{Config, Upstream};
 use crate::error::Error;
-use crate::guards::loops::Note;
 use crate::headers::Header;
-use crate::history::hidden_images::Hidden;
-use crate::history::spoilt_inputs::{self, Lost};
-use crate::json;
+use crate::ids::Ids;
 use crate::model::Request;
-use crate::model::own_tool::ToolsRunHere;
-use crate::model::safeguards::dangerous_tool_use;
 use crate::observe::warning::Warnings;
-use crate::profile::Profile;
-use crate::text::surrogates;
+use crate::tokens::counted::TokenCount;
 
-use super::messages::check;
-use super::own_tools::runs_here;
+/// Protocol of clients, in which their requests are read, and answers and errors are written.
+pub(crate) trait ClientProtocol: Sync {
+    /// Returns the endpoint at a path, which has no query and no slash at its end; `None` if the
+    /// protocol has no such path.
+    fn endpoint(&self, path: &str) -> Option<Endpoint>;
 
-/// Client request, not yet parsed, with its headers and the configuration.
-#[derive(Clone, Copy)]
-pub(crate) struct ClientRequest<'c> {
-    pub(crate) body: &'c str,
-    pub(crate) config: &'c Config,
-    /// Headers of the client that are kept for the upstream.
-    pub(crate) headers: &'c [Header],
-    /// Fixed upstream and model name for a request of Creole's own. If set, the model map is
-    /// ignored.
-    pub(crate) target: Option<(&'c Upstream, &'c str)>,
-    /// True if the host can run server tools between the rounds of an answer.
-    pub(crate) can_run_tools: bool,
+    /// Returns true if a path, which has no query, is the protocol's alone, whether or not there is
+    /// an endpoint.
+    fn owns(&self, path: &str) -> bool;
+
+    /// Parses a request body.
+    ///
+    /// # Errors
+    /// The body is no request of the protocol.
+    fn read<'a>(
+        &self,
+        body: &'a str,
+        purpose: Purpose,
+        warnings: &mut Warnings,
+    ) -> Result<Request<'a>, Error>;
+
+    /// Refuses a request that cannot be served, warns of parts that are left out, and returns the
+    /// upstream with its name for the model.
+    ///
+    /// # Errors
+    /// The request cannot be served.
+    fn check<'c>(
+        &self,
+        request: &Request<'_>,
+        model: &'c str,
+        route: Option<(&'c Upstream, &'c str)>,
+        headers: &[Header],
+        calls_mcp_here: bool,
+        warnings: &mut Warnings,
+    ) -> Result<(&'c Upstream, &'c str), Error>;
+
+    /// Refuses a conversation that the vendor's own API would refuse.
+    ///
+    /// # Errors
+    /// The conversation breaks a rule of the vendor's API.
+    fn check_strictly(&self, request: &Request<'_>) -> Result<(), Error>;
+
+    /// Creates the writer of an answer. `stream`: true if the client gets events.
+    fn writer(&self, stream: bool, ids: Ids) -> Box<dyn AnswerWriter>;
+
+    /// Writes the body of an error response.
+    fn write_error(&self, error: &Error, request_id: &str, out: &mut Vec<u8>);
+
+    /// Writes the event that ends a stream with an error.
+    fn write_error_event(&self, error: &Error, request_id: &str, out: &mut Vec<u8>);
+
+    /// Returns the event that keeps a stream alive, as bytes.
+    fn ping(&self) -> &'static [u8];
+
+    /// Writes the answer to a request for a token count.
+    fn write_count(&self, count: TokenCount) -> Vec<u8>;
+
+    /// Returns true if a client with these headers uses the protocol for lists of models.
+    fn lists_for(&self, headers: &[Header]) -> bool;
+
+    /// Returns the kind of client for which a list of models is written.
+    fn list_for(&self, headers: &[Header]) -> ListFor;
+
+    /// Writes the list of the configured models.
+    fn write_models(&self, config: &Config, list_for: ListFor) -> Vec<u8>;
+
+    /// Rewrites an upstream's list of models; `None` if the body is no list.
+    fn rewrite_models(&self, body: &[u8], list_for: ListFor) -> Option<Vec<u8>>;
+
+    /// Writes the description of one model, with its id as written in the request's path.
+    ///
+    /// # Errors
+    /// No request for the model would have a route.
+    fn write_model(&self, config: &Config, id: &str) -> Result<Vec<u8>, Error>;
 }
 
 /// Purpose for which an upstream request is written.
@@ -43,126 +97,27 @@ pub(crate) enum Purpose {
     Count,
 }
 
-/// Texts that a parsed request borrows and that are not in the client's body. The caller of
-/// [`ClientRequest::read`] owns them.
-#[derive(Default)]
-pub(crate) struct RequestTexts<'a> {
-    /// Body without lone halves of surrogate pairs, if the client's body has any.
-    whole: String,
-    /// Name of the model without JSON escapes.
-    model: Cow<'a, str>,
-    lost: Vec<Lost>,
-    hidden: Hidden<'a>,
-    notes: Vec<Note>,
+/// Prints no more than that there is a protocol, which has no state.
+impl fmt::Debug for dyn ClientProtocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ClientProtocol")
+    }
 }
 
-/// Valid request with its upstream and the upstream's model name.
-pub(crate) struct Routed<'a> {
-    pub(crate) request: Request<'a>,
-    /// JSON body from which the client's request was parsed.
-    pub(crate) body: &'a str,
-    pub(crate) upstream: &'a Upstream,
-    /// Model name sent to the upstream.
-    pub(crate) model: &'a str,
-    /// Inputs of earlier tool calls that the client lost, not yet put back into the history.
-    pub(crate) lost: &'a [Lost],
-    /// Storage for the notes that guards insert into the conversation, which the request borrows.
-    pub(crate) notes: &'a mut Vec<Note>,
+/// Kind of client for which a list of models is written, because Claude Code needs other ids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ListFor {
+    /// Client other than Claude Code, which gets the names unchanged.
+    Anyone,
+    /// Claude Code, which gets ids with a prefix that makes Claude Code show the models.
+    ClaudeCode,
 }
 
-impl<'c> ClientRequest<'c> {
-    /// Returns the server tools that the request offers and Creole runs.
-    pub(crate) fn runs(&self, request: &Request<'_>, profile: &Profile) -> ToolsRunHere {
-        match self.can_run_tools {
-            true => runs_here(&self.config.settings.server_tools, request, profile),
-            false => ToolsRunHere::default(),
-        }
-    }
-
-    /// Returns the upstream of the model named in the body.
-    pub(crate) fn route(&self) -> Option<&'c Upstream> {
-        let model = json::member(self.body, "model").and_then(json::string)?;
-        self.route_of(&model.decode()).map(|(upstream, _)| upstream)
-    }
-
-    /// Returns the upstream of a model, and the upstream's name for the model.
-    pub(crate) fn route_of<'m>(&self, model: &'m str) -> Option<(&'c Upstream, &'m str)>
-    where
-        'c: 'm,
-    {
-        self.target.or_else(|| self.config.route(model))
-    }
-
-    /// Returns true if the client requests verdicts on tool calls, and a model that judges tool
-    /// calls is configured.
-    pub(crate) fn is_judged(&self, safeguards: Option<&str>) -> bool {
-        self.config.judge().is_some() && safeguards.and_then(dangerous_tool_use).is_some()
-    }
-
-    /// Parses, checks and routes the client's request, and replaces texts that encode images with
-    /// the images.
-    ///
-    /// # Errors
-    /// The request cannot be served.
-    pub(crate) fn read<'a>(
-        &self,
-        purpose: Purpose,
-        texts: &'a mut RequestTexts<'a>,
-        warnings: &mut Warnings,
-    ) -> Result<Routed<'a>, Error>
-    where
-        'c: 'a,
-    {
-        let RequestTexts { whole, model, lost, hidden, notes } = texts;
-        let before = warnings.clone();
-        let mut body = self.body;
-        let mut request = self.read_body(body, purpose, warnings)?;
-        if request.has_halves {
-            *warnings = before;
-            *whole = surrogates::without_halves(body).into_owned();
-            body = whole;
-            request = self.read_body(body, purpose, warnings)?;
-        }
-        if request.safeguards.is_some() && !self.is_judged(request.safeguards) {
-            // Clients that request verdicts accept answers without verdicts, so strict mode need
-            // not refuse.
-            warnings.add_named("dropped", "safeguards");
-        }
-        *model = request.model.decode();
-        let route = self.route_of(model);
-        let calls_mcp = self.can_run_tools && self.config.settings.server_tools.mcp.is_on();
-        let (upstream, model) =
-            check::request(&request, model, route, self.headers, calls_mcp, warnings)?;
-        *lost = spoilt_inputs::find_lost(&request);
-        *hidden = Hidden::find(&request, &self.config.settings);
-        hidden.show(&mut request, warnings);
-        Ok(Routed { request, body, upstream, model, lost, notes })
-    }
-
-    fn read_body<'a>(
-        &self,
-        body: &'a str,
-        purpose: Purpose,
-        warnings: &mut Warnings,
-    ) -> Result<Request<'a>, Error> {
-        let request = Request::read(body, warnings)?;
-        if request.max_tokens.is_none() && purpose == Purpose::Answer {
-            return Err(json::Error::value("Field required").in_key("max_tokens").into());
-        }
-        Ok(request)
-    }
-
-    /// Refuses a conversation that Anthropic's API would refuse, in strict mode.
-    pub(crate) fn check_strictly(&self, request: &Request<'_>) -> Result<(), Error> {
-        if self.config.settings.strict { check::strictly(request) } else { Ok(()) }
-    }
-
-    /// Returns the error for a request without an upstream: the body is invalid, or the model has
-    /// no upstream.
-    pub(crate) fn refusal(&self, purpose: Purpose, warnings: &mut Warnings) -> Error {
-        let mut texts = RequestTexts::default();
-        let read = self.read(purpose, &mut texts, warnings);
-        debug_assert!(read.is_err(), "a request that has an upstream is not refused");
-        read.err().unwrap_or_else(|| Error::invalid("The request body cannot be read"))
-    }
+/// Endpoint of a protocol for which Creole reads the client's body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Endpoint {
+    /// Endpoint that answers with a model's message.
+    Answer,
+    /// Endpoint that counts the tokens of a request.
+    Count,
 }

@@ -5,7 +5,8 @@ use crate::StopReason;
 use std::borrow::Cow;
 
 use super::clearing;
-use super::client::{ClientRequest, Purpose, RequestTexts, Routed};
+use super::client::Purpose;
+use super::client_request::{ClientRequest, RequestTexts, Routed};
 use super::conversation;
 use super::effort::{self, Effective, EffortTurn};
 use super::local::{self, Local};

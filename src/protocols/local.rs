@@ -1,6 +1,6 @@
 //! Client requests that need no model, and that Creole answers itself if configured.
 
-use super::client::ClientRequest;
+use super::client_request::ClientRequest;
 use crate::StopReason;
 use crate::config::LocalAnswer;
 use crate::json::{self, Writer};

@@ -1,14 +1,15 @@
 //! Protocols of upstreams and clients, one folder each, without knowledge of each other. Only this
-//! file knows all protocols, and `client` knows the Messages API, which clients use.
+//! file knows all protocols.
 //!
-//! A request is parsed and checked once (`client`). Then the upstream's protocol writes the
+//! A request is parsed and checked once (`client_request`). Then the upstream's protocol writes the
 //! upstream request: `chat` and `responses` from the decisions in `decide` (repaired turns, tools,
 //! thinking), `messages` as a list of edits to the client's own bytes.
 
 mod breakpoints;
 pub(crate) mod chat;
 mod clearing;
-mod client;
+pub(crate) mod client;
+mod client_request;
 mod conversation;
 mod count;
 mod decide;
@@ -37,9 +38,9 @@ use crate::observe::warning::Warnings;
 pub use crate::tokens::counted::TokenCount;
 pub use crate::upstream_error::refused::{Refused, WindowSpace};
 use chat::read_answer::ChatReader;
-use client::ClientRequest;
+use client::{ClientProtocol, Endpoint};
+use client_request::ClientRequest;
 use messages::relay_answer::MessagesRelay;
-use messages::write_answer::MessagesWriter;
 pub(crate) use own_tools::{calls_mcp, runs_here};
 pub use upstream::Translated;
 pub(crate) use upstream::{CountRequest, UpstreamProtocol};
@@ -56,6 +57,46 @@ pub(crate) fn of(protocol: Protocol) -> &'static dyn UpstreamProtocol {
     }
 }
 
+/// Protocols that clients use. Errors without a request are written in the first.
+pub(crate) const CLIENTS: &[&dyn ClientProtocol] = &[
+    MESSAGES,
+    #[cfg(test)]
+    &tests::line_client::LineClient,
+];
+
+/// Protocol of the requests that Creole itself makes, in which its steps write and read.
+pub(crate) const MESSAGES: &dyn ClientProtocol = &messages::Messages;
+
+/// Returns the protocol of a client's request, and its endpoint, by the path.
+#[must_use]
+pub(crate) fn client_of(path: &str) -> Option<(&'static dyn ClientProtocol, Endpoint)> {
+    CLIENTS.iter().find_map(|protocol| Some((*protocol, protocol.endpoint(path)?)))
+}
+
+/// Returns the protocol of errors for which there is no request.
+#[must_use]
+pub(crate) fn first_client() -> &'static dyn ClientProtocol {
+    CLIENTS.first().copied().unwrap_or(MESSAGES)
+}
+
+/// Returns true if a path belongs to a protocol of clients.
+#[must_use]
+pub(crate) fn is_of_client(path: &str) -> bool {
+    CLIENTS.iter().any(|protocol| protocol.owns(path))
+}
+
+/// Returns the protocol that a client with these headers uses for lists of models, if they tell.
+#[must_use]
+pub(crate) fn lists_for(headers: &[Header]) -> Option<&'static dyn ClientProtocol> {
+    CLIENTS.iter().copied().find(|protocol| protocol.lists_for(headers))
+}
+
+/// Returns the protocol in which a list of models is written for a client with these headers.
+#[must_use]
+pub(crate) fn list_protocol(headers: &[Header]) -> &'static dyn ClientProtocol {
+    lists_for(headers).unwrap_or_else(first_client)
+}
+
 /// Returns the protocol in which a request is written. For a request without an upstream, all
 /// protocols give the same error.
 fn for_request(client: &ClientRequest<'_>) -> &'static dyn UpstreamProtocol {
@@ -67,7 +108,8 @@ fn for_request(client: &ClientRequest<'_>) -> &'static dyn UpstreamProtocol {
     of(routed.map_or(first, |upstream| upstream.protocol))
 }
 
-/// Translates the body of `POST /v1/messages`. `headers` are the client's headers that are kept.
+/// Translates the body of a request of the Messages API. `headers` are the client's headers that
+/// are kept.
 ///
 /// # Errors
 /// The request cannot be served.
@@ -77,11 +119,11 @@ pub fn request(
     headers: &[Header],
     warnings: &mut Warnings,
 ) -> Result<Translated, Error> {
-    request_without(&[], body, config, (headers, false), warnings)
+    request_without(&[], body, config, headers, warnings)
 }
 
-/// Translates a request without the parts that the upstream refused. `can_run_tools`: true if the
-/// host can run server tools between the rounds of an answer.
+/// Translates the body of a request of the Messages API without the parts that the upstream
+/// refused.
 ///
 /// # Errors
 /// The request cannot be served.
@@ -89,10 +131,35 @@ pub fn request_without(
     refused: &[Refused],
     body: &str,
     config: &Config,
-    (headers, can_run_tools): (&[Header], bool),
+    headers: &[Header],
     warnings: &mut Warnings,
 ) -> Result<Translated, Error> {
-    let client = ClientRequest { body, config, headers, target: None, can_run_tools };
+    let sender = Sender { protocol: MESSAGES, headers, can_run_tools: false };
+    translate(refused, body, config, sender, warnings)
+}
+
+/// Sender of a request.
+#[derive(Clone, Copy)]
+pub(crate) struct Sender<'s> {
+    pub(crate) protocol: &'static dyn ClientProtocol,
+    /// Headers of the client that are kept for the upstream.
+    pub(crate) headers: &'s [Header],
+    /// True if the host can run server tools between the rounds of an answer.
+    pub(crate) can_run_tools: bool,
+}
+
+/// Translates a request without the parts that the upstream refused.
+///
+/// # Errors
+/// The request cannot be served.
+pub(crate) fn translate(
+    refused: &[Refused],
+    body: &str,
+    config: &Config,
+    Sender { protocol, headers, can_run_tools }: Sender<'_>,
+    warnings: &mut Warnings,
+) -> Result<Translated, Error> {
+    let client = ClientRequest { protocol, body, config, headers, target: None, can_run_tools };
     for_request(&client).write_request(&client, refused, warnings)
 }
 
@@ -107,22 +174,42 @@ pub(crate) fn own_request(
     config: &Config,
     target: (&Upstream, &str),
 ) -> Result<Translated, Error> {
-    let client =
-        ClientRequest { body, config, headers: &[], target: Some(target), can_run_tools: false };
+    let client = ClientRequest {
+        protocol: MESSAGES,
+        body,
+        config,
+        headers: &[],
+        target: Some(target),
+        can_run_tools: false,
+    };
     // Warnings are discarded, because no client sent this request.
     of(target.0.protocol).write_request(&client, refused, &mut Warnings::new(false))
 }
 
-/// Answers `POST /v1/messages/count_tokens` with an estimate.
+/// Answers a request of the Messages API for a token count with an estimate.
 ///
 /// # Errors
 /// The body is not a Messages request, or counting is switched off.
 pub fn count_tokens(body: &str, config: &Config) -> Result<TokenCount, Error> {
+    estimate(MESSAGES, body, config)
+}
+
+/// Answers a request for a token count with an estimate.
+///
+/// # Errors
+/// The body is no request of the protocol, or counting is switched off.
+pub(crate) fn estimate(
+    protocol: &'static dyn ClientProtocol,
+    body: &str,
+    config: &Config,
+) -> Result<TokenCount, Error> {
     if config.settings.count_tokens == CountTokens::Off {
         let message = "count_tokens: this is switched off in this gateway";
         return Err(Error::new(Fault::Client, ErrorKind::NotFound, message));
     }
-    let client = ClientRequest { body, config, headers: &[], target: None, can_run_tools: true };
+    let headers = &[];
+    let client =
+        ClientRequest { protocol, body, config, headers, target: None, can_run_tools: true };
     for_request(&client).estimate(&client)
 }
 
@@ -138,11 +225,13 @@ pub(crate) fn count_path(config: &Config, upstream: &Upstream) -> Option<String>
 /// count or the configuration does not ask upstreams.
 #[must_use]
 pub(crate) fn count_request(
+    protocol: &'static dyn ClientProtocol,
     body: &str,
     config: &Config,
     headers: &[Header],
 ) -> Option<CountRequest> {
-    let client = ClientRequest { body, config, headers, target: None, can_run_tools: true };
+    let client =
+        ClientRequest { protocol, body, config, headers, target: None, can_run_tools: true };
     let is_wanted = config.settings.count_tokens == CountTokens::Upstream;
     is_wanted.then(|| for_request(&client).write_count(&client)).flatten()
 }
@@ -156,7 +245,7 @@ pub fn answer(
     settings: &Settings,
     ids: Ids,
 ) -> Answer {
-    let writer = writer(context.stream, ids);
+    let writer = MESSAGES.writer(context.stream, ids);
     answer_of_round(protocol, context, settings, (ids, writer))
 }
 
@@ -172,13 +261,6 @@ pub(crate) fn answer_of_round(
     let rules = Rules::of(settings, &context);
     let reader = of(protocol).reader(&mut context, settings);
     Answer::new(context, rules, ids, reader, writer)
-}
-
-/// Creates the writer of an answer for a client of the Messages API. `stream`: true if the client
-/// gets events.
-#[must_use]
-pub(crate) fn writer(stream: bool, ids: Ids) -> Box<dyn AnswerWriter> {
-    Box::new(MessagesWriter::new(stream, ids))
 }
 
 /// Creates a reader for an answer in JSON, whose objects are passed to `objects`. The reader

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::client::ClientRequest;
+use super::client_request::ClientRequest;
 use crate::config::Target;
 use crate::headers::Headers as _;
 use crate::model::Request;

@@ -1,8 +1,9 @@
-//! A protocol of upstreams that speaks lines of text: what adding one takes.
+//! Protocols of upstreams and of clients that speak lines of text: what adding one takes.
 //!
-//! Its code is `lines`. Its row is in `protocols::of`, and its word in the configuration's
-//! `Protocol`. Unlike Chat and Responses it uses neither `decide` nor `content`: its requests and
-//! answers are too plain to need them.
+//! The code of the upstreams' protocol is `lines`; its row is in `protocols::of`, and its word in
+//! the configuration's `Protocol`. The code of the clients' protocol is `line_client`; its row is
+//! in `protocols::CLIENTS`. Unlike Chat and Responses, `lines` uses neither `decide` nor `content`:
+//! its requests and answers are too plain to need them.
 
 #[path = "../../tests/support/blocks.rs"]
 #[allow(unreachable_pub)]
@@ -11,6 +12,7 @@ mod blocks;
 #[path = "../../tests/support/grammar.rs"]
 #[allow(dead_code, unreachable_pub, clippy::string_slice)]
 mod grammar;
+pub(crate) mod line_client;
 pub(crate) mod lines;
 
 use std::sync::Arc;
@@ -131,4 +133,74 @@ fn what_it_refuses_is_left_out_of_a_second_round() {
     check(&answer);
     let mut warnings = answer.report.warnings.iter();
     assert!(warnings.any(|warning| warning.code == "parameter_refused"));
+}
+
+/// An exchange of a client of lines, in front of Chat Completions.
+fn asked_in_lines(body: &str) -> Exchange {
+    let text = r#"{"upstreams": {"u": {"url": "http://u", "key": "none"}}}"#;
+    let config = Arc::new(Config::from_json(text, |_| None).unwrap());
+    let can = HostCan { ask_again: true, ..HostCan::default() };
+    let mut exchange = Exchange::new(config, 7, can);
+    assert_eq!(exchange.handle_request_head("POST", "/v1/lines", &[]), RequestHead::Translate);
+    exchange.handle_request_body(body.as_bytes().to_vec(), NOW);
+    exchange
+}
+
+const CHUNKS: &[u8] = b"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hel\"}}]}\n\n\
+    data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"lo\"},\"finish_reason\":\"stop\"}]}\n\n\
+    data: [DONE]\n\n";
+
+#[test]
+fn a_client_of_lines_gets_the_same_lines_however_the_answer_is_cut() {
+    let answer = |pieces: &[&[u8]]| {
+        let mut exchange = asked_in_lines("STREAM\nASK Hi\n");
+        let call = exchange.poll_call(NOW).unwrap();
+        let sent: Value = serde_json::from_slice(&call.body).unwrap();
+        assert_eq!(sent["messages"], json!([{"role": "user", "content": "Hi"}]));
+        let answer = respond((exchange, call), pieces.iter().copied());
+        (answer.status, String::from_utf8(answer.body).unwrap())
+    };
+    let whole = answer(&[CHUNKS]);
+    assert_eq!(whole, (200, "SAY Hello\nEND EndTurn\n".to_owned()));
+    for at in 1..CHUNKS.len() {
+        let (before, after) = CHUNKS.split_at(at);
+        assert_eq!(answer(&[before, after]), whole, "cut at {at}");
+    }
+    let bytes: Vec<&[u8]> = CHUNKS.chunks(1).collect();
+    assert_eq!(answer(&bytes), whole);
+}
+
+#[test]
+fn a_client_of_lines_gets_errors_in_lines() {
+    let mut exchange = asked_in_lines("ASK Hi\nSHOUT\n");
+    assert_eq!(exchange.poll_call(NOW), None);
+    let reply = exchange.poll_reply().unwrap();
+    assert_eq!(reply.head.status, 400);
+    assert_eq!(reply.body, b"FAIL 400 line 2: expected ASK\n");
+    let mut exchange = asked_in_lines("STREAM\nASK Hi\n");
+    let call = exchange.poll_call(NOW).unwrap();
+    let half = CHUNKS.split_at(CHUNKS.len() / 2).0;
+    let answer = respond((exchange, call), [half]);
+    let text = String::from_utf8(answer.body).unwrap();
+    assert!(
+        text.starts_with("SAY Hel") && text.contains("FAIL 502 Upstream stream ended"),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_was_refused_is_left_out_for_a_client_of_lines() {
+    let mut exchange = asked_in_lines("WARM 0.5\nASK Hi\n");
+    let call = exchange.poll_call(NOW).unwrap();
+    assert!(String::from_utf8_lossy(&call.body).contains("\"temperature\":0.5"));
+    exchange.handle_call_head(call.id, 400, &[], NOW);
+    let error =
+        br#"{"error":{"message":"Unsupported parameter: 'temperature'","param":"temperature"}}"#;
+    exchange.handle_call_body(call.id, error, NOW);
+    exchange.handle_call_end(call.id, End::Complete, NOW);
+    let call = exchange.poll_call(NOW).unwrap();
+    assert!(!String::from_utf8_lossy(&call.body).contains("temperature"));
+    let whole = br#"{"choices":[{"message":{"content":"Hello"},"finish_reason":"stop"}]}"#;
+    let answer = respond((exchange, call), [&whole[..]]);
+    assert_eq!(String::from_utf8(answer.body).unwrap(), "SAY Hello\nEND EndTurn\n");
 }

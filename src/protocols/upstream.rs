@@ -1,6 +1,6 @@
 //! Interface of the protocols that upstreams use, and the requests written in these protocols.
 
-use super::client::ClientRequest;
+use super::client_request::ClientRequest;
 use crate::StopReason;
 use crate::answer::AnswerReader;
 use crate::config::{Key, Settings, Upstream};

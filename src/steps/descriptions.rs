@@ -18,7 +18,7 @@ use crate::model::{Image, ImageSource, Request, Role};
 use crate::observe::report::{Report, VisionReport};
 use crate::observe::warning::Warnings;
 use crate::profile::ImageParts;
-use crate::protocols::{self, Translated};
+use crate::protocols::{self, Sender, Translated};
 use crate::text::{hash, words};
 
 /// Maximum number of output tokens for reasoning and the description.
@@ -122,13 +122,9 @@ fn is_sent(see: &See<'_>, body: &str, descriptions: &Descriptions) -> bool {
     let described = strict.then(|| descriptions.trial(body));
     let body = described.as_deref().map_or(Some(body), words::utf8).unwrap_or_default();
     let mut warnings = Warnings::new(strict);
-    let translated = protocols::request_without(
-        &[],
-        body,
-        see.config,
-        (see.headers, see.can.ask_services),
-        &mut warnings,
-    );
+    let See { protocol, headers, .. } = *see;
+    let sender = Sender { protocol, headers, can_run_tools: see.can.ask_services };
+    let translated = protocols::translate(&[], body, see.config, sender, &mut warnings);
     matches!(translated, Ok(Translated::Send { .. }))
 }
 

@@ -58,6 +58,7 @@ use crate::json;
 use crate::model::event::{ServerCall, ServerResult};
 use crate::model::member_places::MemberPlaces;
 use crate::observe::report::Report;
+use crate::protocols::client::ClientProtocol;
 use crate::text::words;
 
 /// Step of an exchange: questions, their results, and the change that follows from the results.
@@ -154,6 +155,8 @@ pub(crate) struct See<'s> {
     pub(crate) config: &'s Config,
     pub(crate) can: Can,
     pub(crate) ids: Ids,
+    /// Protocol of the client.
+    pub(crate) protocol: &'static dyn ClientProtocol,
     /// Headers of the client that may be sent to upstreams.
     pub(crate) headers: &'s [Header],
     /// Body of the request, as rewritten by the steps up to now. A step after the answer gets the

@@ -79,7 +79,7 @@ fn translated(
         None => translate::request(&body, config, &[], &mut warnings),
         Some(refusal) => {
             let refused = [Refused::Calls(refusal.to_owned())];
-            translate::request_without(&refused, &body, config, (&[], false), &mut warnings)
+            translate::request_without(&refused, &body, config, &[], &mut warnings)
         }
     };
     match translated {

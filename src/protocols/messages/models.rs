@@ -12,6 +12,7 @@ use std::borrow::Cow;
 use crate::config::{CLAUDE_CODE_ALIAS, Config, Upstream};
 use crate::error::{Error, ErrorKind, Fault};
 use crate::json::{self, Reader, Writer};
+use crate::protocols::client::ListFor;
 use crate::text::names::NameSet;
 use crate::text::words;
 
@@ -37,31 +38,21 @@ const OUTPUT: &str = "max_completion_tokens";
 /// a different `user-agent` for messages.
 const CLAUDE_CODE: &str = "claude-code/";
 
-/// Kind of client for which a list of models is written, because Claude Code needs other ids.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ListFor {
-    /// Client other than Claude Code, which gets the names unchanged.
-    Anyone,
-    /// Claude Code, which gets ids with a prefix that makes Claude Code show the models.
-    ClaudeCode,
+/// Returns the kind of client for a list of models, by the client's `user-agent`.
+#[must_use]
+pub(crate) fn list_for(user_agent: Option<&str>) -> ListFor {
+    match user_agent {
+        Some(agent) if agent.starts_with(CLAUDE_CODE) => ListFor::ClaudeCode,
+        _ => ListFor::Anyone,
+    }
 }
 
-impl ListFor {
-    /// Returns the kind of client for a list of models, by the client's `user-agent`.
-    #[must_use]
-    pub(crate) fn of(user_agent: Option<&str>) -> Self {
-        match user_agent {
-            Some(agent) if agent.starts_with(CLAUDE_CODE) => Self::ClaudeCode,
-            _ => Self::Anyone,
-        }
-    }
-
-    fn id(self, name: &str) -> Cow<'_, str> {
-        let is_shown = || words::has_any(&name.to_ascii_lowercase(), &["claude", "anthropic"]);
-        match self {
-            Self::ClaudeCode if !is_shown() => [CLAUDE_CODE_ALIAS, name].concat().into(),
-            _ => name.into(),
-        }
+/// Returns the id by which a model is listed.
+fn listed_id(name: &str, list_for: ListFor) -> Cow<'_, str> {
+    let is_shown = || words::has_any(&name.to_ascii_lowercase(), &["claude", "anthropic"]);
+    match list_for {
+        ListFor::ClaudeCode if !is_shown() => [CLAUDE_CODE_ALIAS, name].concat().into(),
+        _ => name.into(),
     }
 }
 
@@ -137,14 +128,14 @@ fn page(models: &[Listed<'_>], list_for: ListFor) -> Vec<u8> {
     json.begin_object();
     json.key("data").begin_array();
     for model in models {
-        write(&mut json, &list_for.id(&model.name), &model.name, model.sizes);
+        write(&mut json, &listed_id(&model.name, list_for), &model.name, model.sizes);
     }
     json.end_array();
     json.key("has_more").bool(false);
     for (key, model) in [("first_id", models.first()), ("last_id", models.last())] {
         json.key(key);
         match model {
-            Some(model) => json.text(&list_for.id(&model.name)),
+            Some(model) => json.text(&listed_id(&model.name, list_for)),
             None => json.null(),
         };
     }

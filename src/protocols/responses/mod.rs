@@ -6,7 +6,8 @@ pub(crate) mod read_answer;
 mod wire;
 mod write_request;
 
-use super::client::{ClientRequest, Purpose};
+use super::client::Purpose;
+use super::client_request::ClientRequest;
 use super::upstream::{CountRequest, Translated, UpstreamProtocol};
 use crate::answer::AnswerReader;
 use crate::config::{Settings, Upstream};

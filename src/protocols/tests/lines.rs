@@ -10,7 +10,8 @@ use crate::model::event::{CallKind, CallStart, Event, Stop};
 use crate::model::request_context::{Refusable, RequestContext};
 use crate::model::{Block, Request};
 use crate::observe::warning::Warnings;
-use crate::protocols::client::{ClientRequest, Purpose, RequestTexts};
+use crate::protocols::client::Purpose;
+use crate::protocols::client_request::{ClientRequest, RequestTexts};
 use crate::protocols::{CountRequest, Refused, TokenCount, Translated, UpstreamProtocol};
 
 /// Upstreams that speak lines.

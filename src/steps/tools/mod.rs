@@ -122,8 +122,8 @@ pub(crate) fn writer(
     context: &RequestContext,
     opening: Vec<OpeningBlock>,
 ) -> Box<dyn AnswerWriter> {
-    let client = protocols::writer(context.stream, see.ids);
-    let record = protocols::writer(false, see.ids);
+    let client = see.protocol.writer(context.stream, see.ids);
+    let record = protocols::MESSAGES.writer(false, see.ids);
     let wants_rounds = see.headers.value("anthropic-beta").is_some();
     let is_of_web = |tool: &OwnTool| matches!(tool, OwnTool::WebSearch(_) | OwnTool::WebFetch(_));
     let uses = context.own_tools.iter().any(|tool| is_of_web(tool));

@@ -157,7 +157,7 @@ impl Step for Pending {
         let own = own.map(OpeningBlock::Call).into_iter();
         let mut blocks: Vec<OpeningBlock> = own.chain(calls.opening()).collect();
         calls.end_opening(is_whole, see, report);
-        let mut writer = protocols::writer(false, see.ids);
+        let mut writer = protocols::MESSAGES.writer(false, see.ids);
         blocks.iter().for_each(|block| block.write(|event| writer.write(event, &mut Vec::new())));
         let written = writer.take_blocks();
         let next = NextRequest { blocks: &written, tool_choice, ..NextRequest::default() };

@@ -207,8 +207,8 @@ fn claude_code_gets_ids_that_it_shows_and_they_lead_to_the_models() {
 
 #[test]
 fn claude_code_is_known_by_the_name_under_which_it_asks_for_the_list() {
-    assert_eq!(ListFor::of(Some("claude-code/2.1.332")), ListFor::ClaudeCode);
+    assert_eq!(list_for(Some("claude-code/2.1.332")), ListFor::ClaudeCode);
     for other in [None, Some("claude-cli/2.1.332 (external, cli)"), Some("Anthropic/JS 0.95.0")] {
-        assert_eq!(ListFor::of(other), ListFor::Anyone);
+        assert_eq!(list_for(other), ListFor::Anyone);
     }
 }

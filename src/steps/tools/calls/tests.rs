@@ -72,6 +72,7 @@ fn a_new_tool_with_a_question_is_a_folder_and_a_row() {
     let config = Config::default();
     let can = Can { ask_models: true, fetch: false, read_documents: false, ask_services: true };
     let see = See {
+        protocol: crate::protocols::MESSAGES,
         config: &config,
         can,
         ids: Ids::new(1),

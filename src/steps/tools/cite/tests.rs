@@ -11,7 +11,7 @@ fn page(at: u32, text: &str) -> FoundPage {
 }
 
 fn writer(pages: &[FoundPage]) -> CitingWriter {
-    let inner = protocols::writer(false, Ids::new(7));
+    let inner = protocols::MESSAGES.writer(false, Ids::new(7));
     let mut writer = CitingWriter::new(inner, NumberedPages::default());
     let output = ServerOutput::Pages(pages);
     if !pages.is_empty() {

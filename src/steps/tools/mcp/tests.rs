@@ -106,6 +106,7 @@ impl Tester {
         let config = Config::default();
         let can = Can { ask_models: true, fetch: true, read_documents: true, ask_services: true };
         let see = See {
+            protocol: crate::protocols::MESSAGES,
             config: &config,
             can,
             ids: Ids::new(1),

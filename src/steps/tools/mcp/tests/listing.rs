@@ -24,6 +24,7 @@ impl Lister {
     /// Returns the body that the step writes; `None` if there is no step.
     fn run(&mut self, body: &str, serve: impl Fn(&Got) -> Came) -> Option<Result<String, Error>> {
         let see = See {
+            protocol: crate::protocols::MESSAGES,
             config: &self.config,
             can: Can { ask_models: true, fetch: true, read_documents: true, ask_services: true },
             ids: Ids::new(1),
