@@ -288,6 +288,12 @@ fn command(
     }
     command.envs(set);
     command.envs(usual.into_iter().filter(|(name, _)| env::var_os(name).is_none()));
+    // A company's proxy cannot reach a gateway on this machine.
+    let names = ["NO_PROXY", "no_proxy"];
+    let direct =
+        names.iter().find_map(|name| env::var(name).ok().filter(|hosts| !hosts.is_empty()));
+    let direct = direct.map_or_else(String::new, |hosts| format!("{hosts},")) + "127.0.0.1";
+    command.envs(names.map(|name| (name, &direct)));
     command
 }
 

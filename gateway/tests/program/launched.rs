@@ -399,3 +399,19 @@ fn settings_are_written_for_a_gateway_that_runs_and_taken_back_byte_for_byte() {
         assert_eq!(read(), text, "{}", ran.err);
     }
 }
+
+#[test]
+fn the_client_reaches_the_gateway_without_the_companys_proxy() {
+    let demo = demo(&["only"]);
+    let url = format!("{}/v1", demo.url());
+    for (users, direct) in [
+        (&[][..], "127.0.0.1"),
+        (&[("no_proxy", ".inside"), ("HTTP_PROXY", "http://127.0.0.1:9")], ".inside,127.0.0.1"),
+    ] {
+        let ran = launch("proxy", &["claude", "--upstream", &url], users);
+        assert_eq!(ran.code, Some(7), "{}", ran.err);
+        for name in ["NO_PROXY", "no_proxy"] {
+            assert!(ran.has(&format!("{name}={direct}")), "{}", ran.out);
+        }
+    }
+}
