@@ -282,14 +282,16 @@ impl HttpClient for Collector {
         Self: 'f,
     {
         let client = self.client.clone();
-        let sent = self.runtime.spawn(timeout(SEND_TIMEOUT, async move {
+        let send = async move {
             let response = client.send(request.map(Full::new)).await;
             let response = response.map_err(|error| client::reason(&error).words().to_owned())?;
             let (head, body) = response.into_parts();
             let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await;
             let body = body.map_err(|error| error.to_string())?.to_bytes();
             Ok::<_, String>(Response::from_parts(head, body))
-        }));
+        };
+        // The exporter's own thread has no runtime, and so no timer.
+        let sent = self.runtime.spawn(async move { timeout(SEND_TIMEOUT, send).await });
         Box::pin(async move {
             let reason: Cow<'_, str> = match sent.await {
                 Ok(Ok(Ok(response))) => {
