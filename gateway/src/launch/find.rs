@@ -72,7 +72,7 @@ impl Candidate {
             preset: upstream.preset,
             address: upstream.url.clone(),
             base_path: upstream.base_path.clone(),
-            key: flags.key_env.clone().or(own.filter(|_| upstream.key == Key::Client)),
+            key: flags.key_env.clone().or_else(|| own.filter(|_| upstream.key == Key::Client)),
             document: has_document.then(|| Box::new(config.clone())),
         })
     }
