@@ -1,6 +1,6 @@
 //! The example host of the crate's front page, between a client and a scripted upstream.
 #![cfg(not(target_family = "wasm"))]
-#![allow(clippy::unwrap_used, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 #[allow(dead_code)]
 #[path = "../examples/host.rs"]
