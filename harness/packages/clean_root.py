@@ -7,14 +7,19 @@ Claude Code. Needs root, debootstrap and unshare. Each way has a new copy of the
 import fcntl
 import json
 import os
+import pty
+import re
+import select
 import shutil
 import signal
 import socket
 import struct
 import subprocess
 import sys
+import termios
 import time
 
+from model_server import ModelServer
 from program import Demo, check, main
 from registry import Registry
 
@@ -133,12 +138,92 @@ def from_npm_install_to_an_answer():
 
 @check
 def from_the_archive_to_an_answer():
-    root = Root(os.path.join(FOLDER, "debian"), "archive")
+    root, creole = unpacked("archive")
+    root.agent_works_behind(creole)
+
+
+class Terminal:
+    """A command on a terminal of its own; `keys` are pressed when a text is seen on it."""
+
+    def __init__(self, command, columns=100):
+        ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
+        self.process = subprocess.Popen(
+            command, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        )
+        os.close(theirs)
+        self.fd, self.text = ours, ""
+
+    def sees(self, words, keys=""):
+        end = time.monotonic() + LIMIT_SECONDS
+        while words not in self.text:
+            assert time.monotonic() < end, f"{words} is not in {self.text}"
+            self.read()
+        os.write(self.fd, keys.encode())
+
+    def read(self):
+        if select.select([self.fd], [], [], 1)[0]:
+            try:
+                self.text += os.read(self.fd, 65536).decode(errors="replace")
+            except OSError:  # the command has ended
+                return False
+        return True
+
+    def ends(self):
+        while self.read():
+            pass
+        return self.process.wait(LIMIT_SECONDS)
+
+
+def unpacked(name):
+    root = Root(os.path.join(FOLDER, "debian"), name)
     shutil.copy(ARCHIVE, root.path + root.home)
     root.lacks(*COMPILERS, "python3", "node")
-    name = os.path.basename(ARCHIVE)
-    root.run("tar", "xzf", name)
-    root.agent_works_behind("./" + name.removesuffix(".tar.gz") + "/creole")
+    archive = os.path.basename(ARCHIVE)
+    root.run("tar", "xzf", archive)
+    return root, "./" + archive.removesuffix(".tar.gz") + "/creole"
+
+
+QUIET = {"TERM": "xterm", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1"}
+TOOL = ("Bash", {"command": "echo made > made", "description": "Make a file"})
+
+
+@check
+def from_the_menu_to_a_tool_call_in_three_keys():
+    root, creole = unpacked("menu")
+    with ModelServer(8000, ["one"], 65536, TOOL), ModelServer(1234, ["a", "b"], 65536, TOOL) as chosen:
+        root.start = time.monotonic()
+        arguments = ["-p", "Make a file.", "--allowedTools", "Bash"]
+        terminal = Terminal(root.command(creole, "launch", "claude", "--", *arguments, **QUIET))
+        terminal.sees("server", "\x1b[B\r")
+        terminal.sees("model", "\r")
+        terminal.sees("to go on with this session: ")
+        seconds = time.monotonic() - root.start
+        assert terminal.ends() == 0, terminal.text
+        print(f"Claude Code has called a tool {seconds:.1f} s after the first key", flush=True)
+        assert seconds < 20 and "It is done." in terminal.text, terminal.text
+        assert open(root.path + root.home + "/made").read() == "made\n"
+        log = re.search(r"what happened is in (\S+)", terminal.text).group(1)
+        lines = open(root.path + log).read()
+        assert lines.count("POST /v1/messages 200") >= 2 and "Make a file" not in lines, lines
+        again = re.search(r"to go on with this session: (.*)", terminal.text).group(1).strip()
+        pasted = Terminal(root.command("sh", "-c", again + " -p 'Go on.'", **QUIET))
+        assert pasted.ends() == 0 and "It is done." in pasted.text, pasted.text
+        said = json.dumps(chosen.asked[-1]["messages"])
+        assert "Make a file." in said and "Go on." in said, said
+
+
+@check
+def with_a_small_window_nothing_starts_before_the_user_has_read_why():
+    root, creole = unpacked("window")
+    with ModelServer(8000, ["one"], 8192, TOOL) as server:
+        terminal = Terminal(root.command(creole, "launch", "claude", "--", "-p", "Hi", **QUIET), columns=60)
+        terminal.sees("--max-model-len")
+        terminal.sees("Start all the same?", "n")
+        assert terminal.ends() == 1, terminal.text
+        assert server.asked == [], server.asked
+        root.run(creole, "launch", "claude", "--", "-p", "Hi", code=1)
 
 
 @check
