@@ -53,11 +53,13 @@ impl Chosen {
         let url = by(upstream, "--upstream", UPSTREAM_URL);
         let profile = by(self.profile.as_deref(), "--profile", PROFILE);
         let mut document = self.config.clone().map(Document::File);
-        document = document.or_else(|| variable(CONFIG).map(Document::of_variable));
+        let by_variable = document.is_none().then(|| variable(CONFIG)).flatten();
+        let is_document_of_variable = by_variable.is_some();
+        document = document.or_else(|| by_variable.map(Document::of_variable));
         if document.is_none() && url.is_none() && profile.is_none() {
             document = usual_file().filter(|file| file.exists()).map(Document::File);
         }
-        NamedUpstream { url, profile, document }
+        NamedUpstream { url, profile, document, is_document_of_variable }
     }
 }
 
@@ -68,6 +70,7 @@ pub(crate) struct NamedUpstream {
     pub(crate) url: Option<(String, &'static str)>,
     profile: Option<(String, &'static str)>,
     pub(crate) document: Option<Document>,
+    is_document_of_variable: bool,
 }
 
 impl NamedUpstream {
@@ -75,6 +78,35 @@ impl NamedUpstream {
     /// so that it may be guessed.
     pub(crate) fn is_open(&self) -> bool {
         self.profile.is_none() && self.document.is_none()
+    }
+
+    /// Returns true if flags name the upstream. The key in the variable is for the upstream that
+    /// variables name.
+    fn is_by_flags(&self) -> bool {
+        let is_flag = |given: &Option<(String, &str)>| {
+            given.as_ref().is_some_and(|(_, source)| source.starts_with("--"))
+        };
+        is_flag(&self.url) || is_flag(&self.profile)
+    }
+
+    /// Returns the variable with the upstream's key, if variables describe the upstream.
+    pub(crate) fn key_variable(&self) -> Option<&'static str> {
+        let is_set = || env::var_os(UPSTREAM_KEY).is_some();
+        (!self.is_by_flags() && is_set()).then_some(UPSTREAM_KEY)
+    }
+
+    /// Checks that a key in a document that a variable names goes to no server that a flag names.
+    fn check_secrets(&self, config: &Config) -> Result<(), CommandFailed> {
+        let Some((url, source)) = &self.url else { return Ok(()) };
+        let first = config.first_upstream().filter(|upstream| upstream.has_secrets());
+        let is_other = first.is_some_and(|it| !url.starts_with(&it.url) || it.url.is_empty());
+        if self.is_by_flags() && self.is_document_of_variable && is_other {
+            return Err(CommandFailed::Usage(format!(
+                "{source}: the configuration in {CONFIG} has a key for another server; unset {CONFIG}, or name the \
+                 server there"
+            )));
+        }
+        Ok(())
     }
 
     /// Returns the name of the profile, if one is given or was guessed.
@@ -96,7 +128,8 @@ impl Document {
     /// Returns the document that a variable has, or whose file it names.
     fn of_variable(value: String) -> Self {
         // A document begins with an object, or with a comment.
-        let is_document = ["{", "//", "/*"].iter().any(|it| value.trim_start().starts_with(it));
+        let is_document =
+            ["{", "//", "/*", "#"].iter().any(|it| value.trim_start().starts_with(it));
         if is_document { Self::Text(value) } else { Self::File(PathBuf::from(value)) }
     }
 }
@@ -158,6 +191,7 @@ pub(crate) struct Described {
 /// If no profile is named, the address of a known vendor decides.
 pub(crate) fn of(named: &NamedUpstream, files: &FilesRead) -> Result<Described, CommandFailed> {
     let mut config = files.document(named.document.as_ref())?;
+    named.check_secrets(&config)?;
     if let Some((name, source)) = &named.profile {
         config.set_profile(name, source).map_err(CommandFailed::Usage)?;
     }
@@ -215,13 +249,13 @@ pub(crate) fn take(
 /// variable, if the key in that variable is used.
 pub(crate) fn set_key(
     config: &mut Config,
-    profile: Option<&str>,
+    named: &NamedUpstream,
+    guess: Option<Guess>,
     key_env: Option<&str>,
 ) -> Result<Option<&'static str>, CommandFailed> {
-    let by_variable = env::var_os(UPSTREAM_KEY).map(|_| UPSTREAM_KEY);
-    let named = key_env.or(by_variable);
-    let usual = if named.is_some() { None } else { usual_key(config, profile) };
-    if let Some(name) = named.or(usual) {
+    let given = key_env.or_else(|| named.key_variable());
+    let usual = if given.is_some() { None } else { usual_key(config, named.profile(guess)) };
+    if let Some(name) = given.or(usual) {
         let source = if key_env.is_some() { "--key-env" } else { name };
         let key = config.set_key_from(name, source, |name| env::var(name).ok());
         key.map_err(CommandFailed::Usage)?;
@@ -325,7 +359,10 @@ impl FilesRead {
     /// Returns the configuration of a document, with credentials from the environment and from
     /// files.
     fn document(&self, document: Option<&Document>) -> Result<Config, Wrong> {
-        if let Some(Document::File(file)) = document {
+        // A pipe can be read only once.
+        if let Some(Document::File(file)) = document
+            && (file.is_file() || !file.exists())
+        {
             self.0.borrow_mut().push(FileState::of(file.clone()));
         }
         let variable = |name: &str| env::var(name).ok();

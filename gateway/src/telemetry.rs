@@ -16,6 +16,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use creole::config::Address;
 use creole::error::Fault;
+use creole::observe::log::LoggedRequest;
 use creole::observe::report::{Outcome, Report};
 use creole::{Call, CallId, Config, To};
 use http_body_util::{BodyExt as _, Full, Limited};
@@ -36,6 +37,13 @@ use tokio::time::timeout;
 
 use crate::log::rate_limit::RateLimit;
 use crate::upstream::client::{self, UpstreamClient};
+
+/// Maximum length, in bytes, of a text in a span that a client or an upstream chose.
+const TEXT_BYTES_MAX: usize = 100;
+
+/// Methods of HTTP that a span names. Others are `_OTHER`, as the conventions say.
+const METHODS: [&str; 9] =
+    ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE"];
 
 /// Variables with the address of a collector, which switch spans on.
 const ENDPOINTS: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"];
@@ -96,6 +104,7 @@ impl Telemetry {
     pub(crate) fn begin(&self, method: &str, headers: &HeaderMap) -> Box<ExchangeSpans> {
         let parent = TraceContextPropagator::new()
             .extract_with_context(&Context::new(), &HeaderExtractor(headers));
+        let method = if METHODS.contains(&method) { method } else { "_OTHER" };
         let method = method.to_owned();
         let span = SpanBuilder::from_name(method.clone())
             .with_kind(SpanKind::Server)
@@ -173,16 +182,17 @@ impl ExchangeSpans {
     }
 
     /// Ends the span of the exchange, and of calls that were cut.
-    pub(crate) fn end(self, report: &Report, config: &Config) {
+    pub(crate) fn end(self, report: &Report, request: &LoggedRequest, config: &Config) {
         for (_, context) in &self.calls {
             context.span().end();
         }
         let span = self.exchange.span();
         if report.upstream_request_bytes > 0 && !report.model.is_empty() {
-            span.update_name(format!("chat {}", report.model));
+            span.update_name(format!("chat {}", short(&report.model)));
             span.set_attributes(of_model(report, config));
         }
-        let status = i64::from(report.status);
+        let passed = request.passed.as_ref().map(|(status, _)| *status);
+        let status = i64::from(passed.unwrap_or(report.status));
         span.set_attribute(KeyValue::new("http.response.status_code", status));
         span.set_attribute(KeyValue::new("creole.request_id", report.request_id.clone()));
         span.set_attribute(KeyValue::new("creole.cause", report.cause()));
@@ -198,6 +208,12 @@ impl ExchangeSpans {
     }
 }
 
+/// Returns a text that a client or an upstream chose, cut to the length that a span may have.
+fn short(text: &str) -> String {
+    let end = text.floor_char_boundary(TEXT_BYTES_MAX);
+    text.get(..end).unwrap_or_default().to_owned()
+}
+
 /// Returns the attributes of an exchange for which a model was asked.
 fn of_model(report: &Report, config: &Config) -> Vec<KeyValue> {
     let answer = &report.answer;
@@ -205,13 +221,13 @@ fn of_model(report: &Report, config: &Config) -> Vec<KeyValue> {
     let mut attributes = vec![
         KeyValue::new("gen_ai.operation.name", "chat"),
         KeyValue::new("gen_ai.provider.name", provider(preset)),
-        KeyValue::new("gen_ai.request.model", report.model.clone()),
-        KeyValue::new("gen_ai.response.model", report.served_model().to_owned()),
+        KeyValue::new("gen_ai.request.model", short(&report.model)),
+        KeyValue::new("gen_ai.response.model", short(report.served_model())),
         KeyValue::new("creole.upstream", report.upstream.clone()),
         KeyValue::new("creole.retries", i64::from(report.retries)),
     ];
     if let Some(id) = &answer.upstream_id {
-        attributes.push(KeyValue::new("gen_ai.response.id", id.clone()));
+        attributes.push(KeyValue::new("gen_ai.response.id", short(id)));
     }
     if let Some(reason) = answer.stop_reason {
         let reasons = Array::String(vec![StringValue::from(reason.word())]);

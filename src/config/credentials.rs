@@ -185,7 +185,11 @@ fn in_file(path: &str, secrets: &Secrets<'_>) -> Result<String, String> {
         let reason = "expected the absolute path of a file; a key itself is never written here";
         return Err(reason.to_owned());
     }
-    (secrets.file)(path).map(|text| text.trim().to_owned())
+    let text = (secrets.file)(path)?;
+    match text.trim() {
+        "" => Err(format!("expected a key in {path}, but the file is empty")),
+        key => Ok(key.to_owned()),
+    }
 }
 
 /// Object in the document that names a secret, and must not contain the secret itself.

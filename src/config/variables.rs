@@ -206,8 +206,8 @@ impl Config {
         let gets = |upstream: &&Upstream| upstream.key == Key::Client;
         match self.upstreams.values().find(gets) {
             Some(upstream) if !self.client_keys.is_empty() => Err(format!(
-                "configuration: upstreams.{}.key: expected {{\"env\": NAME}} or \"none\", because there are \
-                 client_keys, which no upstream gets",
+                "configuration: upstreams.{}.key: expected {{\"env\": NAME}}, {{\"file\": PATH}} or \"none\", because \
+                 there are client_keys, which no upstream gets",
                 upstream.name
             )),
             _ => Ok(()),

@@ -288,6 +288,12 @@ impl Error {
         self
     }
 
+    /// Returns this error as one that the client caused.
+    pub(crate) fn caused_by_client(self) -> Self {
+        let details = ErrorDetails::clone(&self);
+        Self(Box::new(ErrorCause::Client { details, too_many: false }))
+    }
+
     /// Returns the party that must act on the error: client, upstream or operator.
     #[must_use]
     pub fn fault(&self) -> Fault {

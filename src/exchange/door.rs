@@ -27,9 +27,20 @@ impl Config {
 }
 
 impl Exchange {
-    /// Checks the sender of a request: the request must not come from a loop of Creole gateways,
-    /// and must have a client key if keys are configured.
+    /// Checks the sender of a request: the request must have a client key if keys are configured,
+    /// and must not come from a loop of Creole gateways.
     pub(super) fn check_caller(&mut self, headers: &[Header]) -> Result<(), Error> {
+        let keys = &self.config.client_keys;
+        let name = keys.name_of(headers::sent_credentials(headers)).map(str::to_owned);
+        if name.is_none() && !keys.is_empty() {
+            self.report.failed_by = Some(Cause::Unauthorized);
+            // The error messages are those of Anthropic's API.
+            return Err(headers::unauthorized(match headers::sent_credentials(headers).next() {
+                Some(_) => "invalid x-api-key",
+                None => "x-api-key header is required",
+            }));
+        }
+        self.report.client_key = name;
         if headers::hops(headers) >= HOPS_MAX {
             self.report.failed_by = Some(Cause::Loop);
             let message = format!(
@@ -38,21 +49,7 @@ impl Exchange {
             let error = Error::new(Fault::Operator, ErrorKind::Api, message);
             return Err(error.with_status(508).with_should_retry(false));
         }
-        let keys = &self.config.client_keys;
-        if keys.is_empty() {
-            return Ok(());
-        }
-        let name = keys.name_of(headers::sent_credentials(headers)).map(str::to_owned);
-        if name.is_some() {
-            self.report.client_key = name;
-            return Ok(());
-        }
-        self.report.failed_by = Some(Cause::Unauthorized);
-        // The error messages are those of Anthropic's API.
-        Err(headers::unauthorized(match headers::sent_credentials(headers).next() {
-            Some(_) => "invalid x-api-key",
-            None => "x-api-key header is required",
-        }))
+        Ok(())
     }
 
     /// Checks the method of a request for a path outside of Creole's, which the host would forward.

@@ -223,6 +223,8 @@ impl Exchange {
         let has_no_path = failure == Failure::NoRoute && self.state.is_passed();
         let (cause, mut error) = failure.into_error();
         if has_no_path {
+            // The client asked for a path that there is not.
+            error = error.caused_by_client();
             error.message.push_str(base::HINT);
         }
         self.watchdog.byte(now);

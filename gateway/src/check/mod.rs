@@ -138,7 +138,7 @@ fn configured(options: &Check) -> Result<(Config, Option<Guess>), CommandFailed>
     let named = options.named();
     let Described { mut config, guess, notes } = configure::of(&named, &FilesRead::default())?;
     notes.iter().try_for_each(|note| say(io::stderr(), note))?;
-    configure::set_key(&mut config, named.profile(guess), options.key_env.as_deref())?;
+    configure::set_key(&mut config, &named, guess, options.key_env.as_deref())?;
     options.services.set(&mut config)?;
     configure::check_addresses(&config)?;
     Ok((config, guess))

@@ -14,7 +14,7 @@ use hyper::Uri;
 use serde_json::{Value, json};
 
 use crate::CommandFailed;
-use crate::configure::{self, Chosen};
+use crate::configure::{self, Chosen, Document, NamedUpstream};
 use crate::probe::guess;
 use crate::terminal::{self, say};
 
@@ -63,13 +63,14 @@ pub(crate) struct EnvoyConfig {
 }
 
 pub(crate) fn run(options: &EnvoyConfig) -> Result<(), CommandFailed> {
-    let document = document(options)?;
+    let named = options.chosen.named(options.upstream.as_deref());
+    let document = document(options, &named)?;
     let text = format!("{document:#}").replace('\n', "\n                    ");
     let config = read(&text)?;
     let mut notes = config.check_clusters().map_err(CommandFailed::Usage)?;
     config.check_client_keys().map_err(CommandFailed::Usage)?;
     let Some(upstream) = config.first_upstream() else { return Ok(()) };
-    if is_open(&options.chosen) && upstream.preset == "default" {
+    if named.is_open() && upstream.preset == "default" {
         notes.push("the upstream's profile is default; --profile NAME takes another".to_owned());
     }
     let is_open = config.client_keys.is_empty() && upstream.has_secrets();
@@ -118,11 +119,6 @@ pub(crate) fn run(options: &EnvoyConfig) -> Result<(), CommandFailed> {
     Ok(())
 }
 
-/// Returns true if no flag names the upstream's kind of server, so that it may be guessed.
-fn is_open(chosen: &Chosen) -> bool {
-    chosen.profile.is_none() && chosen.config.is_none()
-}
-
 /// Reads a document without the values of its secrets: only Envoy has them.
 fn read(document: &str) -> Result<Config, CommandFailed> {
     let read = Config::from_json(document, |name| Some(format!("unused-{name}")));
@@ -130,13 +126,14 @@ fn read(document: &str) -> Result<Config, CommandFailed> {
 }
 
 /// Returns the document of Creole's configuration: the user's own, completed by the flags.
-fn document(options: &EnvoyConfig) -> Result<Value, CommandFailed> {
+fn document(options: &EnvoyConfig, named: &NamedUpstream) -> Result<Value, CommandFailed> {
     let failed = |reason: String| CommandFailed::Usage(format!("--config: {reason}"));
-    let text = match &options.chosen.config {
-        Some(file) => without_comments(&configure::text_of(file).map_err(failed)?),
+    let text = match &named.document {
+        Some(Document::File(file)) => without_comments(&configure::text_of(file).map_err(failed)?),
+        Some(Document::Text(text)) => without_comments(text),
         None => "{}".to_owned(),
     };
-    let config = completed(read(&text)?, options)?;
+    let config = completed(read(&text)?, named)?;
     let upstream = match config.first_upstream() {
         Some(upstream) if config.upstreams.len() == 1 => upstream,
         _ => {
@@ -156,25 +153,27 @@ fn document(options: &EnvoyConfig) -> Result<Value, CommandFailed> {
     }
     if !options.client_key_env.is_empty() {
         let keys = options.client_key_env.iter().map(|name| json!({"env": name}));
-        *member(&mut document, "client_keys") = keys.collect();
+        let known = member(&mut document, "client_keys");
+        let known = known.as_array().into_iter().flatten().cloned();
+        let all: Value = known.chain(keys).collect();
+        *member(&mut document, "client_keys") = all;
     }
     Ok(document)
 }
 
 /// Completes the configuration of the document by the flags about its upstream.
-fn completed(mut config: Config, options: &EnvoyConfig) -> Result<Config, CommandFailed> {
-    let EnvoyConfig { upstream, chosen, .. } = options;
-    if let Some(name) = &chosen.profile {
+fn completed(mut config: Config, named: &NamedUpstream) -> Result<Config, CommandFailed> {
+    if let Some(name) = named.profile(None) {
         config.set_profile(name, "--profile").map_err(CommandFailed::Usage)?;
     }
-    if let Some(url) = upstream {
-        config.set_url(url, "--upstream").map_err(CommandFailed::Usage)?;
+    if let Some((url, source)) = &named.url {
+        config.set_url(url, source).map_err(CommandFailed::Usage)?;
         let guess = guess::by_address(url).or_else(|| {
             let first = config.first_upstream()?;
             guess::by_list_or_port(&first.url, None)
         });
-        if let Some(guess) = guess.filter(|_| is_open(chosen)) {
-            configure::take(&mut config, guess, &chosen.named(Some(url)))?;
+        if let Some(guess) = guess.filter(|_| named.is_open()) {
+            configure::take(&mut config, guess, named)?;
         }
     }
     config.fill_urls();

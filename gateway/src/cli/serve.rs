@@ -128,8 +128,7 @@ fn for_serving(
         let source = if model.is_some() { "--model" } else { "--small-model" };
         config.serve_models(model, small, &[], source).map_err(CommandFailed::Usage)?;
     }
-    let profile = named.profile(guess);
-    let key = configure::set_key(&mut config, profile, options.key_env.as_deref())?;
+    let key = configure::set_key(&mut config, &named, guess, options.key_env.as_deref())?;
     configure::add_client_keys(&mut config, &options.client_key_env)?;
     options.services.set(&mut config)?;
     if let Some(seconds) = options.first_byte_timeout {

@@ -65,14 +65,14 @@ pub(crate) enum FoundPlace {
 impl Candidate {
     /// Returns the only upstream of a configuration. The key is the one that the flags name, or the
     /// vendor's if the address is the vendor's own.
-    fn of_config(config: &Config, flags: &Launch, has_document: bool) -> Option<Self> {
+    fn of_config(config: &Config, key_env: Option<&str>, has_document: bool) -> Option<Self> {
         let upstream = config.first_upstream()?;
         let own = KnownServer::of_vendor(&upstream.url).map(|server| server.key.to_owned());
         Some(Self {
             preset: upstream.preset,
             address: upstream.url.clone(),
             base_path: upstream.base_path.clone(),
-            key: flags.key_env.clone().or_else(|| own.filter(|_| upstream.key == Key::Client)),
+            key: key_env.map(str::to_owned).or_else(|| own.filter(|_| upstream.key == Key::Client)),
             document: has_document.then(|| Box::new(config.clone())),
         })
     }
@@ -139,12 +139,13 @@ fn named_servers(flags: &Launch) -> Result<Option<NamedServers>, CommandFailed> 
     let Described { mut config, notes, .. } = configure::of(&named, &FilesRead::default())?;
     notes.iter().for_each(|note| super::say(note));
     let has_document = named.document.is_some();
-    if has_document {
-        configure::set_key(&mut config, None, None)?;
+    let key_env = flags.key_env.as_deref().or_else(|| named.key_variable());
+    if let Some(name) = key_env {
+        configure::set_key(&mut config, &named, None, Some(name))?;
     }
     config.check_urls().map_err(CommandFailed::Usage)?;
     if config.models.is_empty() && config.upstreams.len() == 1 {
-        let one = Candidate::of_config(&config, flags, has_document);
+        let one = Candidate::of_config(&config, key_env, has_document);
         return Ok(one.map(NamedServers::One));
     }
     match &flags.model {

@@ -137,10 +137,14 @@ pub(crate) fn wanted(head: &Parts) -> Option<PageResource> {
     accepts("text/html").then_some(PageResource::Page)
 }
 
+/// Returns true if a proxy has passed the request on.
+pub(crate) fn is_forwarded(headers: &HeaderMap) -> bool {
+    FORWARDED.iter().any(|name| headers.contains_key(*name))
+}
+
 fn reader(config: &Config, is_local: bool, headers: &HeaderMap, list: &[Header]) -> Reader {
-    let is_forwarded = FORWARDED.iter().any(|name| headers.contains_key(*name));
     if config.client_keys.is_empty() {
-        return if is_local && !is_forwarded { Reader::Let } else { Reader::Nobody };
+        return if is_local && !is_forwarded(headers) { Reader::Let } else { Reader::Nobody };
     }
     let has_key = config.lets_in(list)
         || password(headers)

@@ -4,6 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::watch::Receiver;
+
 use super::look;
 use crate::upstream::client::UpstreamClient;
 use crate::upstream::reach::Reach;
@@ -12,7 +14,7 @@ use crate::upstream::reach::Reach;
 const PAUSE: Duration = Duration::from_secs(5);
 
 /// Asks the upstreams that could not be reached, for ever.
-pub(crate) async fn ask(client: UpstreamClient, reach: Arc<Reach>) {
+pub(crate) async fn ask(client: Receiver<UpstreamClient>, reach: Arc<Reach>) {
     loop {
         reach.lost().await;
         loop {
@@ -21,6 +23,8 @@ pub(crate) async fn ask(client: UpstreamClient, reach: Arc<Reach>) {
             if lost.is_empty() {
                 break;
             }
+            // A new configuration has a new client.
+            let client = client.borrow().clone();
             for upstream in lost {
                 if look::answers(&client, &upstream, PAUSE).await {
                     tracing::info!("upstream {} answers again", upstream.name);

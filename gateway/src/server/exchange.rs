@@ -117,7 +117,7 @@ impl Drop for LiveExchange {
         }
         let report = self.exchange.report();
         if let Some(spans) = self.spans.take() {
-            spans.end(&report, self.exchange.config());
+            spans.end(&report, &self.request, self.exchange.config());
         }
         self.records.end(self.number, &self.request, &report, self.exchange.config(), now);
     }

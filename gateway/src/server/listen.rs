@@ -20,6 +20,7 @@ use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::TcpListener;
 use tokio::runtime::{self, Runtime};
+use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
 use crate::CommandFailed;
@@ -166,7 +167,11 @@ fn serve(
         announce(address, &config, &setup.connector);
         let has_page = records.board.is_some() && is_read(&config, address);
         ready(Ready { address, has_page, is_tls: process.tls.is_some() });
-        watch(client::UpstreamClient::new(&setup.connector), &config, &reach, door.no_check);
+        let (client, present) = watch::channel(client::UpstreamClient::new(&setup.connector));
+        if !door.no_check {
+            at_start::look_at_all(&present.borrow(), &config, &reach);
+        }
+        tokio::spawn(again::ask(present, Arc::clone(&reach)));
         if let Some((listener, address)) = apart {
             let callers = Callers::of_metrics(address, &door.allow_host);
             tracing::info!("metrics on http://{address}{}", metrics::PATH);
@@ -177,6 +182,7 @@ fn serve(
             let changed = Arc::new(changed);
             let setup = process.setup(&changed)?;
             workers.replace(|load| process.gateway(&setup, load));
+            client.send_replace(client::UpstreamClient::new(&setup.connector));
             reach.take(&changed);
             Ok(())
         };
@@ -199,14 +205,6 @@ fn serve(
 fn telemetry(runtime: &Runtime) -> Result<Option<Arc<Telemetry>>, CommandFailed> {
     let telemetry = Telemetry::from_env(client::UpstreamClient::connect, runtime.handle().clone());
     telemetry.map(|on| on.map(Arc::new)).map_err(CommandFailed::Run)
-}
-
-/// Asks upstreams for their models, now and while they cannot be reached.
-fn watch(client: client::UpstreamClient, config: &Arc<Config>, reach: &Arc<Reach>, no_check: bool) {
-    if !no_check {
-        at_start::look_at_all(&client, config, reach);
-    }
-    tokio::spawn(again::ask(client, Arc::clone(reach)));
 }
 
 /// Hands new connections to the workers until the process is asked to stop. Then waits for

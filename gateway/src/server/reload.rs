@@ -50,7 +50,10 @@ pub(crate) async fn run(
             () = changed(&files) => {}
         }
         let ConfigRead { config, files: needed } = read();
-        files = needed;
+        // A configuration that is gone for a moment is looked for where it was.
+        if !needed.is_empty() {
+            files = needed;
+        }
         match config.and_then(&replace) {
             Ok(()) => {
                 loaded.take();

@@ -160,7 +160,7 @@ impl Gateway {
             );
         }
         if refused.is_none()
-            && let Some(response) = self.health.answer(&head, self.is_local)
+            && let Some(response) = self.health.answer(&head, self.is_private(&head, &list))
         {
             return Decided::Answered(response.map(Body::whole));
         }
@@ -205,6 +205,11 @@ impl Gateway {
         let rest = held.part();
         live.held = Some(held);
         Decided::Translated(Box::new(Translating { live, held: rest, owner, version, body }))
+    }
+
+    /// Returns true if the sender may know the names of the upstreams.
+    fn is_private(&self, head: &Parts, list: &[Header]) -> bool {
+        self.is_local && !page::is_forwarded(&head.headers) && self.config.lets_in(list)
     }
 
     /// Answers a request for the web page, if the sender may read the page.

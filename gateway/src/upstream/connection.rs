@@ -188,6 +188,11 @@ impl Connector {
         Ok(Self { identified: Arc::new(identified), ..self })
     }
 
+    /// Returns a connector for servers that are no upstreams, which sends no certificate.
+    pub(crate) fn without_certificates(&self) -> Self {
+        Self { identified: Arc::default(), ..self.clone() }
+    }
+
     pub(crate) fn with_tap(self, tap: Tap) -> Self {
         Self { tap: Some(tap), ..self }
     }

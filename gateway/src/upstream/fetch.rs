@@ -31,7 +31,7 @@ impl Fetcher {
     /// Returns a fetcher with its own connections.
     pub(crate) fn new(connector: &Connector) -> Self {
         let public = UpstreamClient::new(&connector.to_public_names());
-        Self { named: UpstreamClient::new(connector), public }
+        Self { named: UpstreamClient::new(&connector.without_certificates()), public }
     }
 
     /// Sends a request for a URL that a client named.

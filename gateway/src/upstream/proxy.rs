@@ -35,6 +35,9 @@ const VARIABLES: [([&str; 2], &str); 3] = [
     (["ALL_PROXY", "all_proxy"], "https://upstream.invalid"),
 ];
 
+/// Environment variables with the servers that are reached without a proxy.
+const NO_PROXY: [&str; 2] = ["NO_PROXY", "no_proxy"];
+
 /// Connector of direct connections, also to proxies.
 type Direct = HttpConnector<Resolver>;
 
@@ -48,17 +51,25 @@ impl Proxies {
     /// # Errors
     /// A variable has no URL of a proxy that can be used.
     pub(crate) fn from_env() -> Result<Self, String> {
-        let mut is_any = false;
-        for (names, url) in VARIABLES {
-            let value = |name: &&str| env::var(name).ok().filter(|value| !value.is_empty());
-            let Some((name, value)) = names.iter().find_map(|name| Some((name, value(name)?)))
-            else {
-                continue;
-            };
-            is_any = true;
-            check(&value, url).map_err(|reason| format!("{name}: {reason}"))?;
+        let value = |name: &&'static str| {
+            env::var(name).ok().filter(|value| !value.is_empty()).map(|value| (*name, value))
+        };
+        let [https, http, all] = VARIABLES.map(|(names, _)| names.iter().find_map(value));
+        let (https, http) = (https.or_else(|| all.clone()), http.or(all));
+        if https.is_none() && http.is_none() {
+            return Ok(Self::default());
         }
-        Ok(Self(is_any.then(|| Arc::new(Matcher::from_env()))))
+        let none = NO_PROXY.iter().find_map(value).map_or_else(String::new, |(_, none)| none);
+        let mut matcher = Matcher::builder().no(none);
+        if let Some((name, proxy)) = https {
+            check(&proxy, "https://upstream.invalid").map_err(|it| format!("{name}: {it}"))?;
+            matcher = matcher.https(proxy);
+        }
+        if let Some((name, proxy)) = http {
+            check(&proxy, "http://upstream.invalid").map_err(|it| format!("{name}: {it}"))?;
+            matcher = matcher.http(proxy);
+        }
+        Ok(Self(Some(Arc::new(matcher.build()))))
     }
 
     /// Returns one proxy for everything.

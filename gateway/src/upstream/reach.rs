@@ -45,9 +45,12 @@ impl Reach {
         }
     }
 
-    /// Notes that a request did not reach an upstream, unless the gateway itself lacked something.
+    /// Notes that a request did not reach an upstream. A failure of the gateway itself, or after the
+    /// connection was made, says nothing about the upstream.
     pub(crate) fn note_failure(&self, name: &str, failure: &Failure) {
-        if !matches!(failure, Failure::Unreachable(Unreachable::NoFiles)) {
+        let says_nothing = [Unreachable::NoFiles, Unreachable::Closed, Unreachable::NotHttp]
+            .map(Failure::Unreachable);
+        if !says_nothing.contains(failure) {
             self.note(name, false);
         }
     }
