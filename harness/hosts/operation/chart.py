@@ -40,6 +40,10 @@ WRONG = [
     (["--set", "config=creole.json"], "give a file that `creole check-config` accepts, --set-file config=creole.json"),
     (["--set", "readinessPath=/"], "'/readinessPath': value must be one of '/readyz', '/healthz'"),
     (["--set", "image.digest=latest"], "'/image/digest'"),
+    (["--set", "probes.scheme=https"], "'/probes/scheme': value must be one of 'HTTP', 'HTTPS'"),
+    # Kubernetes takes an empty list for everybody, or every port.
+    *[(["--set-json", f"networkPolicy.{name}=[]"], f"'/networkPolicy/{name}': minItems") for name in ("clients", "metrics", "upstreamPorts")],
+    (["--set", "networkPolicy.metrics=null"], "'/networkPolicy': missing property 'metrics'"),
     (["--kube-version", "1.29.0"], "requires kubeVersion: >=1.30.0-0"),
 ]
 
@@ -119,6 +123,24 @@ def compose(check, file, spec, container):
         check(f"compose.yaml: {name}", found == wanted, f"{found}, not {wanted}")
 
 
+def outside(check, run, chart):
+    """What differs for clients outside of the cluster: a Service of another type, and TLS."""
+    policy, scheme = "The network policy admits only", "curl --insecure https:"
+    for choice, words in {
+        "networkPolicy.enabled=true": (),
+        "service.type=LoadBalancer": (policy,),
+        "service.type=NodePort,networkPolicy.enabled=false": (),
+        "probes.scheme=HTTPS": (scheme,),
+    }.items():
+        made = run("install", "creole", chart, "--dry-run=client", "--set", choice)
+        objects, _, notes = made.stdout.partition("\nNOTES:\n")
+        said = tuple(one for one in (policy, scheme) if one in notes)
+        check(f"{choice}: its notes", made.returncode == 0 and said == words, made.stderr + notes)
+        found = re.findall(r"httpGet: {path: (\S+),.*?(?:scheme: (\w+))?}", objects)
+        ready = ("/readyz", "HTTPS" if scheme in words else "HTTP")
+        check(f"{choice}: its probes", found == [("/healthz", ""), ready, ("/healthz", "")], str(found))
+
+
 def main(root, creole, helm):
     check, root = Checks(), pathlib.Path(root)
     chart = root / "deploy/kubernetes/chart/creole"
@@ -156,6 +178,7 @@ def main(root, creole, helm):
     for arguments, words in WRONG:
         made = template(*arguments)
         check(f"helm refuses {arguments[-1]}", made.returncode != 0 and words in made.stderr, made.stderr)
+    outside(check, run, chart)
     with tempfile.TemporaryDirectory() as folder:
         config = pathlib.Path(folder) / "creole.json"
         config.write_text(objects["ConfigMap"]["data"]["creole.json"])
