@@ -24,13 +24,13 @@ use manual::{Completions, Manual};
 use serve::Serve;
 use translate::Translate;
 
-/// Commands to begin with, below the help.
-const START: &str = "To begin: `creole demo` tries it without a model server; `creole launch claude` starts Claude Code on a \
-                     model of this machine.";
-
 /// Anthropic Messages clients on any model of Chat Completions, Responses or Messages.
 #[derive(Debug, Parser)]
-#[command(name = "creole", version, after_help = START)]
+#[command(
+    name = "creole",
+    version,
+    after_help = "To begin: `creole demo` needs no model server; `creole launch claude` starts Claude Code."
+)]
 struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
