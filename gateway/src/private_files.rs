@@ -34,12 +34,26 @@ pub(crate) fn state_folder() -> Result<PathBuf, String> {
     Ok(folder)
 }
 
-/// Replaces the contents of a file in one step, so that no reader sees a part of them.
+/// Replaces the contents of a file in one step, so that no reader sees a part of them. The file is
+/// for this user alone.
 pub(crate) fn replace(path: &Path, contents: &str) -> io::Result<()> {
+    replace_with(path, contents, None)
+}
+
+/// Replaces the contents of a file in one step, as [`replace`] does, and gives the file
+/// permissions, if there are some.
+pub(crate) fn replace_with(
+    path: &Path,
+    contents: &str,
+    permissions: Option<fs::Permissions>,
+) -> io::Result<()> {
     let beside = path.with_extension(format!("new-{}", std::process::id()));
     let written = options().write(true).create(true).truncate(true).open(&beside);
     written
-        .and_then(|mut file| file.write_all(contents.as_bytes()))
+        .and_then(|mut file| {
+            file.write_all(contents.as_bytes())?;
+            permissions.map_or(Ok(()), |permissions| file.set_permissions(permissions))
+        })
         .and_then(|()| fs::rename(&beside, path))
         .inspect_err(|_| {
             // The file beside may not exist.

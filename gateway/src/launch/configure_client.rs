@@ -1,7 +1,7 @@
 //! `creole configure` and `creole unconfigure`: write the variables for a running gateway into the
 //! settings of Claude Code, and take them back.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -79,11 +79,7 @@ pub(crate) fn configure(options: &ConfigureClient) -> Result<(), CommandFailed> 
         take_back(&record)?;
     }
     let path = settings_file()?;
-    let before = match fs::read_to_string(&path) {
-        Ok(text) => Some(text),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => return Err(failed(&path, &error)),
-    };
+    let before = contents(&path)?;
     let root = parsed(before.as_deref().unwrap_or("{}\n"), &path)?;
     let not_object = || CommandFailed::Usage(format!("{}: not an object of JSON", path.display()));
     let object = root.object_value_or_create().ok_or_else(not_object)?;
@@ -148,14 +144,16 @@ impl Record {
 }
 
 /// Restores the settings of a record, and deletes the record. Returns the settings file. Changes
-/// that the user made meanwhile stay.
+/// that the user made meanwhile stay; a file that is gone or empty gets its earlier contents.
 fn take_back(file: &Path) -> Result<PathBuf, CommandFailed> {
     let Record { path, before, after } = Record::read(file)?;
-    let now = fs::read_to_string(&path).unwrap_or_default();
+    let now = contents(&path)?.unwrap_or_default();
+    let is_empty = now.trim().is_empty();
     match before {
-        Some(before) if now == after => write(&path, &before)?,
+        Some(before) if now == after || is_empty => write(&path, &before)?,
         None if now == after => fs::remove_file(&path).map_err(|error| failed(&path, &error))?,
-        before if !now.is_empty() => {
+        None if is_empty => {}
+        before => {
             let root = parsed(&now, &path)?;
             let value = |text: &str| serde_json::from_str(text).unwrap_or_default();
             if let Some(object) = root.object_value() {
@@ -164,7 +162,6 @@ fn take_back(file: &Path) -> Result<PathBuf, CommandFailed> {
             }
             write(&path, &root.to_string())?;
         }
-        _ => {}
     }
     fs::remove_file(file).map_err(|error| failed(file, &error))?;
     Ok(path)
@@ -227,10 +224,29 @@ fn settings_file() -> Result<PathBuf, CommandFailed> {
     Ok(folder.join("settings.json"))
 }
 
-/// Writes a settings file in its place, which may be a link. A new file is private.
+/// Returns the contents of a settings file; `None` if there is no file.
+fn contents(path: &Path) -> Result<Option<String>, CommandFailed> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(failed(path, &error)),
+    }
+}
+
+/// Writes a settings file in one step. A link stays a link. An existing file keeps its mode, and a
+/// new one is private.
 fn write(path: &Path, text: &str) -> Result<(), CommandFailed> {
-    let opened = private_files::options().write(true).create(true).truncate(true).open(path);
-    let written = opened.and_then(|mut file| io::Write::write_all(&mut file, text.as_bytes()));
+    let written = match fs::canonicalize(path) {
+        // A file that this user must not write is not replaced either.
+        Ok(real) => File::options().write(true).open(&real).and_then(|file| {
+            let permissions = file.metadata()?.permissions();
+            private_files::replace_with(&real, text, Some(permissions))
+        }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_symlink() => {
+            private_files::replace(path, text)
+        }
+        Err(error) => Err(error),
+    };
     written.map_err(|error| failed(path, &error))
 }
 

@@ -401,6 +401,48 @@ fn settings_are_written_for_a_gateway_that_runs_and_taken_back_byte_for_byte() {
 }
 
 #[test]
+fn settings_are_never_lost_however_the_file_was_left() {
+    let demo = demo(&["only"]);
+    let gateway =
+        rig::Gateway::start_with(&["--upstream", &demo.url(), "--model", "only"], "{}", &[]);
+    let url = gateway.url("");
+    let folder = folder("kept", CLIENT);
+    let _ = fs::remove_dir_all(folder.join("state"));
+    fs::create_dir_all(folder.join(".claude")).unwrap();
+    let (link, path) = (folder.join(".claude/settings.json"), folder.join("dotfile.json"));
+    let _ = fs::remove_file(&link);
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    let run = |args: &[&str]| -> Ran {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_creole"));
+        command.args(args).env_clear().env("HOME", &folder).stdin(Stdio::null());
+        command.env("XDG_STATE_HOME", folder.join("state")).env("KEY", "sk-canary");
+        command.output().unwrap().into()
+    };
+    let configure = ["configure", "claude", "--gateway", &url];
+    let mode = || fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+    let own = r#"{"theme": "dark"}"#;
+    fs::write(&path, own).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+    assert_eq!(run(&configure).code, Some(0));
+    assert!(link.is_symlink() && mode() == 0o644);
+    // What cannot be read keeps its backup.
+    fs::write(&path, [0xff]).unwrap();
+    for args in [&["unconfigure", "claude"][..], &configure] {
+        let ran = run(args);
+        assert!(ran.code != Some(0) && ran.err.contains("settings.json: "), "{}", ran.err);
+        assert_eq!(fs::read(&path).unwrap(), [0xff]);
+    }
+    fs::write(&path, "").unwrap();
+    assert_eq!(run(&["unconfigure", "claude"]).code, Some(0));
+    assert_eq!(fs::read_to_string(&path).unwrap(), own);
+    assert!(link.is_symlink() && mode() == 0o644);
+    // A link to nothing stays one.
+    fs::remove_file(&path).unwrap();
+    let ran = run(&configure);
+    assert!(ran.code != Some(0) && link.is_symlink() && !path.exists(), "{}", ran.err);
+}
+
+#[test]
 fn the_client_reaches_the_gateway_without_the_companys_proxy() {
     let demo = demo(&["only"]);
     let url = format!("{}/v1", demo.url());
