@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use creole::config::without_comments;
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
 use serde_json::{Value, json};
@@ -81,9 +82,8 @@ pub(crate) fn configure(options: &ConfigureClient) -> Result<(), CommandFailed> 
     let path = settings_file()?;
     let before = contents(&path)?;
     let root = parsed(before.as_deref().unwrap_or("{}\n"), &path)?;
-    let not_object = || CommandFailed::Usage(format!("{}: not an object of JSON", path.display()));
-    let object = root.object_value_or_create().ok_or_else(not_object)?;
-    let env = object.object_value_or_create("env").ok_or_else(not_object)?;
+    let object = root.object_value_or_create().ok_or_else(|| not_object(&path))?;
+    let env = object.object_value_or_create("env").ok_or_else(|| not_object(&path))?;
     for (name, value) in variables.set.into_iter().chain(variables.usual) {
         set(&env, name, json!(value));
     }
@@ -155,11 +155,9 @@ fn take_back(file: &Path) -> Result<PathBuf, CommandFailed> {
         None if is_empty => {}
         before => {
             let root = parsed(&now, &path)?;
-            let value = |text: &str| serde_json::from_str(text).unwrap_or_default();
-            if let Some(object) = root.object_value() {
-                let before = value(before.as_deref().unwrap_or_default());
-                restore(&object, &before, &value(&after), &value(&now));
-            }
+            let object = root.object_value().ok_or_else(|| not_object(&path))?;
+            let before = value(before.as_deref().unwrap_or_default(), file)?;
+            restore(&object, &before, &value(&after, file)?, &value(&now, &path)?);
             write(&path, &root.to_string())?;
         }
     }
@@ -214,6 +212,20 @@ fn input(value: &Value) -> CstInputValue {
 fn parsed(text: &str, path: &Path) -> Result<CstRootNode, CommandFailed> {
     CstRootNode::parse(text, &ParseOptions::default())
         .map_err(|error| CommandFailed::Usage(format!("{}: {error}", path.display())))
+}
+
+/// Returns the value of settings, which may have comments. `file` has the text.
+fn value(text: &str, file: &Path) -> Result<Value, CommandFailed> {
+    let text = without_comments(text);
+    if text.trim().is_empty() {
+        return Ok(json!({}));
+    }
+    serde_json::from_str(&text)
+        .map_err(|error| CommandFailed::Run(format!("{}: {error}", file.display())))
+}
+
+fn not_object(path: &Path) -> CommandFailed {
+    CommandFailed::Usage(format!("{}: not an object of JSON", path.display()))
 }
 
 /// Returns the user's settings file, whose folder exists.

@@ -436,6 +436,16 @@ fn settings_are_never_lost_however_the_file_was_left() {
     assert_eq!(run(&["unconfigure", "claude"]).code, Some(0));
     assert_eq!(fs::read_to_string(&path).unwrap(), own);
     assert!(link.is_symlink() && mode() == 0o644);
+    // Comments hide nothing from the way back.
+    let own = "{ // mine\n  \"env\": {\"A\": \"1\", /* kept */},\n}\n";
+    fs::write(&path, own).unwrap();
+    assert_eq!(run(&configure).code, Some(0));
+    let changed = fs::read_to_string(&path).unwrap().replace("// mine", "// still mine");
+    fs::write(&path, changed).unwrap();
+    let ran = run(&["unconfigure", "claude"]);
+    let left = fs::read_to_string(&path).unwrap();
+    assert!(ran.code == Some(0) && left.contains("// still mine"), "{}", ran.err);
+    assert!(left.contains("/* kept */") && !left.contains("ANTHROPIC"), "{left}");
     // A link to nothing stays one.
     fs::remove_file(&path).unwrap();
     let ran = run(&configure);
