@@ -92,7 +92,7 @@ pub(crate) fn configure(options: &ConfigureClient) -> Result<(), CommandFailed> 
     }
     let record_of = Record { path, before, after: root.to_string() };
     record_of.write(&record)?;
-    write(&record_of.path, &record_of.after)?;
+    write(&record_of.path, &record_of.after, options.key_env.is_some())?;
     let path = record_of.path.display();
     say(&format!("written into {path}; `creole unconfigure claude` takes it back"));
     Ok(())
@@ -150,7 +150,7 @@ fn take_back(file: &Path) -> Result<PathBuf, CommandFailed> {
     let now = contents(&path)?.unwrap_or_default();
     let is_empty = now.trim().is_empty();
     match before {
-        Some(before) if now == after || is_empty => write(&path, &before)?,
+        Some(before) if now == after || is_empty => write(&path, &before, false)?,
         None if now == after => fs::remove_file(&path).map_err(|error| failed(&path, &error))?,
         None if is_empty => {}
         before => {
@@ -158,7 +158,7 @@ fn take_back(file: &Path) -> Result<PathBuf, CommandFailed> {
             let object = root.object_value().ok_or_else(|| not_object(&path))?;
             let before = value(before.as_deref().unwrap_or_default(), file)?;
             restore(&object, &before, &value(&after, file)?, &value(&now, &path)?);
-            write(&path, &root.to_string())?;
+            write(&path, &root.to_string(), false)?;
         }
     }
     fs::remove_file(file).map_err(|error| failed(file, &error))?;
@@ -245,14 +245,14 @@ fn contents(path: &Path) -> Result<Option<String>, CommandFailed> {
     }
 }
 
-/// Writes a settings file in one step. A link stays a link. An existing file keeps its mode, and a
-/// new one is private.
-fn write(path: &Path, text: &str) -> Result<(), CommandFailed> {
+/// Writes a settings file in one step. A link stays a link. An existing file keeps its mode, unless
+/// the text has a secret; a new file is private.
+fn write(path: &Path, text: &str, has_secret: bool) -> Result<(), CommandFailed> {
     let written = match fs::canonicalize(path) {
         // A file that this user must not write is not replaced either.
         Ok(real) => File::options().write(true).open(&real).and_then(|file| {
             let permissions = file.metadata()?.permissions();
-            private_files::replace_with(&real, text, Some(permissions))
+            private_files::replace_with(&real, text, Some(permissions).filter(|_| !has_secret))
         }),
         Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_symlink() => {
             private_files::replace(path, text)

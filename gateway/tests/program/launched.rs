@@ -436,6 +436,10 @@ fn settings_are_never_lost_however_the_file_was_left() {
     assert_eq!(run(&["unconfigure", "claude"]).code, Some(0));
     assert_eq!(fs::read_to_string(&path).unwrap(), own);
     assert!(link.is_symlink() && mode() == 0o644);
+    // A file with a real key is the user's alone.
+    assert_eq!(run(&[&configure[..], &["--key-env", "KEY"]].concat()).code, Some(0));
+    assert_eq!(mode(), 0o600);
+    assert_eq!(run(&["unconfigure", "claude"]).code, Some(0));
     // Comments hide nothing from the way back.
     let own = "{ // mine\n  \"env\": {\"A\": \"1\", /* kept */},\n}\n";
     fs::write(&path, own).unwrap();
