@@ -18,6 +18,7 @@ use super::menu::Menu;
 use super::{claude_settings, say};
 use crate::CommandFailed;
 use crate::private_files;
+use crate::probe::owner::ServerOwner;
 use crate::upstream::client::UpstreamClient;
 
 /// Client whose settings can be written.
@@ -30,9 +31,10 @@ pub(crate) enum ConfiguredClient {
 pub(crate) struct ConfigureClient {
     /// The client
     client: ConfiguredClient,
-    /// Address of the gateway, which has to run
-    #[arg(long, value_name = "URL", default_value = GATEWAY)]
-    gateway: String,
+    /// Address of the gateway, which has to run; without it, http://127.0.0.1:8787, if that is a
+    /// gateway that no other user of this machine runs
+    #[arg(long, value_name = "URL")]
+    gateway: Option<String>,
     /// Environment variable with the gateway's key for this client, which is written into the
     /// settings
     #[arg(long, value_name = "NAME")]
@@ -55,7 +57,7 @@ pub(crate) struct UnconfigureClient {
 /// stays as it is, byte for byte.
 pub(crate) fn configure(options: &ConfigureClient) -> Result<(), CommandFailed> {
     let ConfiguredClient::Claude = options.client;
-    let gateway = options.gateway.trim_end_matches('/');
+    let gateway = options.gateway.as_deref().unwrap_or(GATEWAY).trim_end_matches('/');
     let key = match &options.key_env {
         Some(name) => std::env::var(name).ok().filter(|key| !key.is_empty()).ok_or_else(|| {
             CommandFailed::Usage(format!("--key-env {name}: the variable is not set"))
@@ -68,6 +70,9 @@ pub(crate) fn configure(options: &ConfigureClient) -> Result<(), CommandFailed> 
     let wanted = options.model.as_deref();
     let model = runtime.block_on(async {
         let http = UpstreamClient::connect().map_err(CommandFailed::Run)?;
+        if options.gateway.is_none() {
+            check_usual(&http, &key).await?;
+        }
         find::model_of_gateway(&http, (gateway, &key), wanted, menu.as_ref()).await
     })?;
     let window = options.context_window.or_else(|| model.as_ref()?.window);
@@ -96,6 +101,22 @@ pub(crate) fn configure(options: &ConfigureClient) -> Result<(), CommandFailed> 
     let path = record_of.path.display();
     say(&format!("written into {path}; `creole unconfigure claude` takes it back"));
     Ok(())
+}
+
+/// Checks that a gateway at the usual address, which nobody named, may get the key and the prompts.
+async fn check_usual(http: &UpstreamClient, key: &str) -> Result<(), CommandFailed> {
+    match find::is_gateway(http, Some(key)).await {
+        Ok(ServerOwner::Unknown) => {
+            let reason = "this system does not tell which user runs it";
+            say(&format!("{GATEWAY}: {reason}; --gateway names another"));
+            Ok(())
+        }
+        Ok(_) => Ok(()),
+        Err(reason) => {
+            let cure = "creole serve starts a gateway, --gateway names one, and --key-env its key";
+            Err(CommandFailed::Run(format!("{GATEWAY}: {reason}: {cure}")))
+        }
+    }
 }
 
 /// Takes back what [`configure`] wrote.

@@ -257,7 +257,7 @@ impl Search<'_> {
     /// Returns the gateway that runs at the usual address. A gateway that requires client keys, or
     /// does not list the wanted model, is skipped.
     async fn running(&self, looked: &mut Places) -> Result<Option<Offer>, String> {
-        let whose = is_gateway(self.client).await?;
+        let whose = is_gateway(self.client, None).await?;
         let base = format!("{GATEWAY}/v1");
         let list = models::list(self.client, &base, Some("local"), VENDOR_TIMEOUT).await;
         let models = list.map(|list| list.models).unwrap_or_default();
@@ -510,20 +510,25 @@ pub(super) async fn model_of_gateway(
     }
 }
 
-/// Checks that a gateway answers at the usual address, and returns who runs it.
+/// Checks that a gateway answers at the usual address, and returns who runs it. Another user's
+/// server does not get the client's key.
 ///
 /// # Errors
 /// No gateway answers there, or it is another user's.
-pub(super) async fn is_gateway(client: &UpstreamClient) -> Result<ServerOwner, String> {
-    let url = format!("{GATEWAY}{}", metrics::PATH);
-    let told = ask::text(client, &url, None, None, LOCAL_TIMEOUT).await;
-    let told = told.map_err(|problem| problem.text)?;
-    if !told.contains(metrics::NAME) {
-        return Err("another program answers there".to_owned());
+pub(super) async fn is_gateway(
+    client: &UpstreamClient,
+    key: Option<&str>,
+) -> Result<ServerOwner, String> {
+    let whose = owner_of(GATEWAY);
+    if whose == ServerOwner::AnotherPersons {
+        return Err(owner::ANOTHER_PERSONS.to_owned());
     }
-    match owner_of(GATEWAY) {
-        ServerOwner::AnotherPersons => Err(owner::ANOTHER_PERSONS.to_owned()),
-        whose => Ok(whose),
+    let url = format!("{GATEWAY}{}", metrics::PATH);
+    let told = ask::text(client, &url, key, None, LOCAL_TIMEOUT).await;
+    let told = told.map_err(|problem| problem.text)?;
+    match told.contains(metrics::NAME) {
+        true => Ok(whose),
+        false => Err("another program answers there".to_owned()),
     }
 }
 

@@ -47,5 +47,5 @@ fn serves() -> Result<bool, CommandFailed> {
     let runtime = runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| CommandFailed::Run(format!("cannot start: {error}")))?;
     let client = UpstreamClient::connect().map_err(CommandFailed::Run)?;
-    Ok(runtime.block_on(find::is_gateway(&client)).is_ok())
+    Ok(runtime.block_on(find::is_gateway(&client, None)).is_ok())
 }

@@ -16,7 +16,7 @@ const DYNAMIC: std::ops::RangeInclusive<u32> = 61184..=65519;
 
 /// Message for a server that was found but is not used, because another user runs it.
 pub(crate) const ANOTHER_PERSONS: &str =
-    "another user of this machine runs it; --upstream takes it all the same";
+    "another user of this machine runs it; its URL in a flag takes it all the same";
 
 /// Owner of a model server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -557,7 +557,7 @@ fn inner_other_user() {
         let models = vec!["canary".to_owned()];
         let options = Options { models, ..Options::default() };
         let demo = Demo::start_on(listener, options).unwrap();
-        let words = "another user of this machine runs it; --upstream takes it all the same";
+        let words = "another user of this machine runs it; its URL in a flag takes it all the same";
         let ran = launch("other", &["claude"], &[]);
         assert_eq!(ran.code, Some(1), "{profile}: {}", ran.err);
         assert!(ran.err.contains(words), "{}", ran.err);
