@@ -4,9 +4,13 @@ use std::env;
 use std::fs;
 use std::path::PathBuf;
 
+use creole::config::without_comments;
 use serde_json::{Value, json};
 
 use super::resume::quoted;
+
+/// Words between the program and the gateway's address in the command of Creole's status line.
+const STATUS_LINE: &str = " status-line --gateway ";
 
 /// Returns the folder of the user's settings.
 pub(crate) fn folder() -> Option<PathBuf> {
@@ -26,12 +30,22 @@ impl UsersSettings {
         let files = project.map(PathBuf::from).into_iter();
         let files = files.chain(folder().map(|folder| folder.join("settings.json")));
         let texts = files.filter_map(|file| fs::read_to_string(file).ok());
-        Self(texts.filter_map(|text| serde_json::from_str(&text).ok()).collect())
+        Self(texts.filter_map(|text| serde_json::from_str(&without_comments(&text)).ok()).collect())
     }
 
     /// Returns true if the user has chosen the setting at a JSON pointer.
     pub(super) fn has(&self, pointer: &str) -> bool {
         self.0.iter().any(|file| file.pointer(pointer).is_some())
+    }
+
+    /// Returns true if the user has chosen a status line other than Creole's, which `creole
+    /// configure` writes.
+    pub(super) fn have_status_line(&self) -> bool {
+        let is_creoles = |line: &Value| {
+            let command = line.get("command").and_then(Value::as_str);
+            command.is_some_and(|command| command.contains(STATUS_LINE))
+        };
+        self.0.iter().filter_map(|file| file.get("statusLine")).any(|line| !is_creoles(line))
     }
 }
 
@@ -68,6 +82,6 @@ pub(super) fn status_line(gateway: &str) -> Option<Value> {
     let own = own.to_str()?;
     // Claude Code runs the command with a shell of Unix, in which `\` is no part of a path.
     let own = if cfg!(windows) { own.replace('\\', "/") } else { own.to_owned() };
-    let command = format!("{} status-line --gateway {gateway}", quoted(&own));
+    let command = format!("{}{STATUS_LINE}{gateway}", quoted(&own));
     Some(json!({"type": "command", "command": command}))
 }

@@ -240,7 +240,7 @@ fn settings(
         return None;
     }
     let mode = starts_in_default_mode.then_some("default");
-    let line = if own.has("/statusLine") { None } else { status_line_of(&started.gateway) };
+    let line = if own.have_status_line() { None } else { status_line_of(&started.gateway) };
     let denies = started.search.is_err();
     Some(("json", claude_settings::contents(&variables.set, denies, mode, line)))
 }

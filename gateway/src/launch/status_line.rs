@@ -19,8 +19,9 @@ use crate::probe::ask;
 use crate::terminal;
 use crate::upstream::client::UpstreamClient;
 
-/// Environment variable with the gateway's key: Claude Code gives its own environment to the
-/// command.
+/// Environment variables with the address and the key of the session's server: Claude Code gives
+/// its own environment to the command.
+const ADDRESS: &str = "ANTHROPIC_BASE_URL";
 const KEY: &str = "ANTHROPIC_AUTH_TOKEN";
 
 /// Maximum time to wait for the gateway's figures.
@@ -55,7 +56,11 @@ pub(crate) fn run(options: &StatusLine) -> Result<(), CommandFailed> {
 fn figures(gateway: &str) -> Option<Value> {
     let mut headers = HeaderMap::new();
     headers.insert(ACCEPT, HeaderValue::from_static(STATUS_TYPE));
-    if let Ok(key) = std::env::var(KEY)
+    // The key of another server is not the gateway's.
+    let is_sessions = std::env::var(ADDRESS)
+        .is_ok_and(|address| address.trim_end_matches('/') == gateway.trim_end_matches('/'));
+    if is_sessions
+        && let Ok(key) = std::env::var(KEY)
         && let Ok(mut key) = HeaderValue::from_str(&key)
     {
         key.set_sensitive(true);

@@ -177,6 +177,7 @@ fn claude_code_gets_settings_that_follow_from_the_gateway_and_keeps_the_users_ow
     assert_eq!(set["permissions"]["defaultMode"], "default");
     assert_eq!(set["statusLine"]["type"], "command");
     let line = set["statusLine"]["command"].as_str().unwrap();
+    let written = json!({"statusLine": set["statusLine"]});
     let gateway = set["env"]["ANTHROPIC_BASE_URL"].as_str().unwrap();
     assert!(line.ends_with(&format!("creole status-line --gateway {gateway}")), "{line}");
     let key = set["env"]["ANTHROPIC_AUTH_TOKEN"].as_str().unwrap();
@@ -189,6 +190,9 @@ fn claude_code_gets_settings_that_follow_from_the_gateway_and_keeps_the_users_ow
     assert_eq!(settings(&ran).get("permissions"), None, "{}", ran.out);
     assert!(ran.err.contains("auto mode: guard judges tool calls"), "{}", ran.err);
     assert!(!ran.out.contains("CLAUDE_CODE_AUTO_MODE_SERVER"), "{}", ran.out);
+    // A line that Creole wrote is not the user's.
+    fs::write(&users, format!("// mine\n{written}")).unwrap();
+    assert_eq!(settings(&launch("settings", &args, &[]))["statusLine"]["type"], "command");
     let chosen = r#"{"permissions": {"defaultMode": "plan"}, "statusLine": {"type": "command"}}"#;
     fs::write(&users, chosen).unwrap();
     let ran = launch("settings", &args, &[]);
@@ -253,6 +257,21 @@ fn the_page_and_the_status_line_of_a_launch_are_found_while_it_runs() {
     command.arg("page").env("HOME", &folder).env("XDG_STATE_HOME", folder.join("state"));
     let ran: Ran = command.output().unwrap().into();
     assert!(!stale.exists() && !ran.out.contains("127.0.0.1:9"), "{}", ran.out);
+}
+
+#[test]
+fn the_status_line_sends_the_sessions_key_to_the_sessions_server_alone() {
+    let demo = demo(&["only"]);
+    let url = demo.url();
+    for (session, key) in [(&*url, true), (&format!("{url}/"), true), ("http://127.0.0.1:9", false)]
+    {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_creole"));
+        command.args(["status-line", "--gateway", &url]).stdin(Stdio::null());
+        command.env("ANTHROPIC_BASE_URL", session).env("ANTHROPIC_AUTH_TOKEN", "sk-canary");
+        command.output().unwrap();
+        let asked = demo.requests().pop().unwrap();
+        assert_eq!(asked.header("x-api-key").is_some(), key, "{session}");
+    }
 }
 
 /// Runs `creole launch claude` in a terminal of 20 columns, presses `keys`, and returns what the
@@ -420,11 +439,14 @@ fn settings_are_never_lost_however_the_file_was_left() {
     };
     let configure = ["configure", "claude", "--gateway", &url];
     let mode = || fs::metadata(&path).unwrap().permissions().mode() & 0o777;
-    let own = r#"{"theme": "dark"}"#;
+    let own = r#"{"theme": "dark", "env": {"CLAUDE_CODE_AUTO_MODE_SERVER": "1", "ANTHROPIC_API_KEY": "k"}}"#;
     fs::write(&path, own).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
-    assert_eq!(run(&configure).code, Some(0));
-    assert!(link.is_symlink() && mode() == 0o644);
+    let ran = run(&configure);
+    assert!(ran.code == Some(0) && link.is_symlink() && mode() == 0o644, "{}", ran.err);
+    assert!(ran.err.contains("ANTHROPIC_API_KEY is set"), "{}", ran.err);
+    let set: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    assert_eq!(set["env"]["CLAUDE_CODE_AUTO_MODE_SERVER"], "1", "the user's value stays");
     // What cannot be read keeps its backup.
     fs::write(&path, [0xff]).unwrap();
     for args in [&["unconfigure", "claude"][..], &configure] {
