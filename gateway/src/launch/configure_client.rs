@@ -89,8 +89,15 @@ pub(crate) fn configure(options: &ConfigureClient) -> Result<(), CommandFailed> 
     let root = parsed(before.as_deref().unwrap_or("{}\n"), &path)?;
     let object = root.object_value_or_create().ok_or_else(|| not_object(&path))?;
     let env = object.object_value_or_create("env").ok_or_else(|| not_object(&path))?;
-    for (name, value) in variables.set.into_iter().chain(variables.usual) {
+    let usual = variables.usual.into_iter().filter(|(name, _)| env.get(name).is_none());
+    let usual: Vec<_> = usual.collect();
+    for (name, value) in variables.set.into_iter().chain(usual) {
         set(&env, name, json!(value));
+    }
+    for name in variables.unset {
+        if std::env::var_os(name).is_some() || env.get(name).is_some() {
+            say(&format!("{name} is set, and leads Claude Code elsewhere: unset it"));
+        }
     }
     if let (None, Some(line)) = (object.get("statusLine"), claude_settings::status_line(gateway)) {
         set(&object, "statusLine", line);
@@ -159,6 +166,8 @@ impl Record {
 
     fn write(&self, file: &Path) -> Result<(), CommandFailed> {
         let Self { path, before, after } = self;
+        let not_text = || CommandFailed::Run(format!("{}: not UTF-8", path.display()));
+        let path = path.to_str().ok_or_else(not_text)?;
         let text = json!({"path": path, "before": before, "after": after}).to_string();
         private_files::replace(file, &text).map_err(|error| failed(file, &error))
     }
@@ -186,19 +195,23 @@ fn take_back(file: &Path) -> Result<PathBuf, CommandFailed> {
     Ok(path)
 }
 
-/// Gives each member that was changed from `before` to `after`, and not since, its earlier value.
+/// Gives each member that was changed from `before` to `after`, and not since, its earlier value:
+/// each variable of `env`, and the status line if its command is still the same.
 fn restore(object: &CstObject, before: &Value, after: &Value, now: &Value) {
     for (name, after) in after.as_object().into_iter().flatten() {
         let (before, now) = (before.get(name), now.get(name));
+        let command = |of: &Value| of.get("command").filter(|_| name == "statusLine").cloned();
+        let is_ours = now == Some(after)
+            || command(after).is_some_and(|it| now.and_then(command) == Some(it));
         match (object.object_value(name), object.get(name)) {
-            (Some(inner), Some(member)) if after.is_object() && now != Some(after) => {
+            (Some(inner), Some(member)) if name == "env" => {
                 let (was, is) = (before.unwrap_or(&Value::Null), now.unwrap_or(&Value::Null));
                 restore(&inner, was, after, is);
                 if before.is_none() && inner.properties().is_empty() {
                     member.remove();
                 }
             }
-            (_, Some(member)) if now == Some(after) && before != now => match before {
+            (_, Some(member)) if is_ours && before != Some(after) => match before {
                 Some(before) => member.set_value(input(before)),
                 None => member.remove(),
             },

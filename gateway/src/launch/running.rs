@@ -30,6 +30,7 @@ impl RunFile {
         fs::create_dir_all(&folder).map_err(failed)?;
         let path = folder.join(format!("{}.json", std::process::id()));
         let place = std::env::current_dir().unwrap_or_default();
+        let place = place.to_string_lossy();
         let about =
             json!({"address": address.to_string(), "key": key, "client": client, "folder": place});
         private_files::replace(&path, &about.to_string()).map_err(failed)?;
@@ -85,8 +86,8 @@ fn read(path: &Path) -> Option<RunningGateway> {
     })
 }
 
-/// Returns false if nothing listens at an address of this machine.
+/// Returns true if a program accepts a connection at an address of this machine. Windows does not
+/// refuse a connection within the time.
 fn answers(address: SocketAddr) -> bool {
-    let connected = TcpStream::connect_timeout(&address, CONNECT_TIME);
-    !connected.is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+    TcpStream::connect_timeout(&address, CONNECT_TIME).is_ok()
 }

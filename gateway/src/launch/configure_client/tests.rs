@@ -19,6 +19,11 @@ fn only_what_was_written_is_taken_back_and_the_users_changes_stay() {
         taken_back(before, after, now),
         "{\n  \"env\": {\"A\": \"1\", \"B\": \"9\", \"D\": \"4\"},\n  \"theme\":   \"dark\"\n}\n"
     );
+    let padded = r#"{"statusLine": {"type": "command", "command": "a", "padding": 1}}"#;
+    let ours = r#"{"statusLine": {"type": "command", "command": "a"}}"#;
+    assert_eq!(taken_back("{}", ours, padded), "{}");
+    let other = padded.replace("\"a\"", "\"b\"");
+    assert_eq!(taken_back("{}", ours, &other), other);
     // A value that the user changed is the user's.
     let own = r#"{"env": {"A": "own"}, "statusLine": {"type": "own"}}"#;
     assert_eq!(taken_back("{}", after, own), own);
