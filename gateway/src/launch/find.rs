@@ -187,11 +187,16 @@ pub(super) async fn backend(
     match named_servers(flags)? {
         Some(NamedServers::One(upstream)) => return search.given(upstream).await,
         Some(NamedServers::Mapped(config)) => {
-            let model = |name: &String| Model { name: name.clone(), ..Model::default() };
+            let model = |name: &String| {
+                let window = config.window(name);
+                Model { name: name.clone(), window, ..Model::default() }
+            };
+            let (main, small) = (&flags.model, &flags.small_model);
+            let (main, small) = (main.as_ref().map(model), small.as_ref().map(model));
             return Ok(Found {
                 place: FoundPlace::Configured(config),
-                model: flags.model.as_ref().map(model),
-                small: flags.small_model.as_ref().map(model),
+                model: main,
+                small,
                 models: Vec::new(),
                 said: Vec::new(),
             });

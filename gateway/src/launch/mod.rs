@@ -196,7 +196,7 @@ fn start(
     take_client_key(&mut config, &key)?;
     flags.services.set(&mut config)?;
     if let Some(judge) = &flags.judge {
-        config.settings.safeguards.model.clone_from(judge);
+        set_judge(&mut config, judge, matches!(found.place, FoundPlace::Configured(_)))?;
     }
     let search = web_search::judge(Some(&config));
     let log = session_log::file(flags.log.as_deref())?;
@@ -297,6 +297,22 @@ fn command(
     command
 }
 
+/// Makes a model the judge of tool calls. In a configuration of the user, `judge` is a name that
+/// clients use.
+fn set_judge(config: &mut Config, judge: &str, is_users: bool) -> Result<(), CommandFailed> {
+    let (upstream, model) = match config.route(judge) {
+        Some((upstream, model)) if is_users => (upstream.name.clone(), model.to_owned()),
+        None if is_users => {
+            let reason = format!("--judge {judge}: no entry of \"models\" takes this name");
+            return Err(CommandFailed::Usage(reason));
+        }
+        _ => (config.settings.safeguards.upstream.clone(), judge.to_owned()),
+    };
+    config.settings.safeguards.upstream = upstream;
+    config.settings.safeguards.model = model;
+    Ok(())
+}
+
 /// Makes a key the only one of clients, which no upstream gets.
 fn take_client_key(config: &mut Config, key: &str) -> Result<(), CommandFailed> {
     for own in config.upstreams.values_mut().filter(|own| own.key == Key::Client) {
@@ -377,5 +393,19 @@ mod tests {
         assert_eq!(sizes(&found, Some(32_768), "main"), (32_768, 0));
         assert_eq!(sizes(&found, Some(32_768), "small"), (0, 4096));
         assert_eq!(sizes(&found, None, "other"), (0, 0));
+    }
+
+    #[test]
+    fn the_judge_is_a_name_of_the_clients_in_a_configuration_of_the_users() {
+        let text = r#"{"upstreams": {"a": {"url": "http://a/v1"}, "b": {"url": "http://b/v1"}},
+            "models": {"guard": {"upstream": "b", "model": "real"}}}"#;
+        let mut config = Config::from_json(text, |_| None).unwrap();
+        set_judge(&mut config, "guard", true).unwrap();
+        let judge = config.judge().map(|(upstream, model)| (upstream.name.as_str(), model));
+        assert_eq!(judge, Some(("b", "real")));
+        assert!(matches!(
+            set_judge(&mut config, "nobody", true),
+            Err(CommandFailed::Usage(reason)) if reason.starts_with("--judge nobody: ")
+        ));
     }
 }

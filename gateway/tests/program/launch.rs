@@ -119,7 +119,7 @@ fn a_configuration_of_the_users_is_served_to_the_client() {
     let (big, small) = (demo(&["big"]), demo(&["small"]));
     let mapped = rig::file(&format!(
         r#"{{"upstreams": {{"big": {{"url": "{}"}}, "small": {{"url": "{}", "key": {{"env": "MINE"}}}}}},
-            "models": {{"claude-sonnet-5": {{"upstream": "small", "model": "small"}}, "*": {{"upstream": "big"}}}}}}"#,
+            "models": {{"claude-sonnet-5": {{"upstream": "small", "model": "small", "max_input_tokens": 50000}}, "*": {{"upstream": "big"}}}}}}"#,
         big.url(),
         small.url()
     ));
@@ -129,6 +129,9 @@ fn a_configuration_of_the_users_is_served_to_the_client() {
     assert!(ran.out.contains("\"pong\"") && !ran.out.contains("ANTHROPIC_MODEL="), "{}", ran.out);
     let asked = small.requests().pop().unwrap();
     assert_eq!(asked.header("authorization"), Some("Bearer (7 characters)"));
+    let named = ["claude", "--config", &mapped, "--model", "claude-sonnet-5"];
+    let ran = launch("config", &named, &keys);
+    assert!(ran.has("CLAUDE_CODE_MAX_CONTEXT_TOKENS=50000"), "{} {}", ran.out, ran.err);
     let single = rig::file(&format!(
         r#"{{"upstreams": {{"big": {{"url": "{}", "headers": {{"x-team": "a"}}}}}}}}"#,
         big.url()
