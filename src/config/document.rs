@@ -64,8 +64,8 @@ keys! {
         /// counts first, then the longest prefix such as `claude-*`, then `*`. Absent: every name
         /// goes as it is to the first upstream by name (alphabetically).
         models: Option<Named<Target>> = None;
-        /// Keys that clients may have, each in an environment variable or a file. Absent: every client is
-        /// admitted.
+        /// Keys that clients may have, each in an environment variable or a file. Absent: every
+        /// client is admitted.
         client_keys: Option<Vec<Unquoted<ClientKeyDocument>>> = None;
     }
 

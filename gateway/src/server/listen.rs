@@ -44,7 +44,7 @@ use crate::server::reload::{self, ConfigSource};
 use crate::server::reply::without_body;
 use crate::server::response_body::Body;
 use crate::server::service::Seeds;
-use crate::server::setup::Process;
+use crate::server::setup::{Process, Setup};
 use crate::server::signals::Stop;
 use crate::server::tls;
 use crate::server::watched_body::WatchedBody;
@@ -167,11 +167,7 @@ fn serve(
         announce(address, &config, &setup.connector);
         let has_page = records.board.is_some() && is_read(&config, address);
         ready(Ready { address, has_page, is_tls: process.tls.is_some() });
-        let (client, present) = watch::channel(client::UpstreamClient::new(&setup.connector));
-        if !door.no_check {
-            at_start::look_at_all(&present.borrow(), &config, &reach);
-        }
-        tokio::spawn(again::ask(present, Arc::clone(&reach)));
+        let client = watch_upstreams(&setup, &config, &reach, door.no_check);
         if let Some((listener, address)) = apart {
             let callers = Callers::of_metrics(address, &door.allow_host);
             tracing::info!("metrics on http://{address}{}", metrics::PATH);
@@ -205,6 +201,22 @@ fn serve(
 fn telemetry(runtime: &Runtime) -> Result<Option<Arc<Telemetry>>, CommandFailed> {
     let telemetry = Telemetry::from_env(client::UpstreamClient::connect, runtime.handle().clone());
     telemetry.map(|on| on.map(Arc::new)).map_err(CommandFailed::Run)
+}
+
+/// Asks upstreams for their models, now and while they cannot be reached. Returns the sender of the
+/// client of a new configuration.
+fn watch_upstreams(
+    setup: &Setup,
+    config: &Arc<Config>,
+    reach: &Arc<Reach>,
+    no_check: bool,
+) -> watch::Sender<client::UpstreamClient> {
+    let (sender, client) = watch::channel(client::UpstreamClient::new(&setup.connector));
+    if !no_check {
+        at_start::look_at_all(&client.borrow(), config, reach);
+    }
+    tokio::spawn(again::ask(client, Arc::clone(reach)));
+    sender
 }
 
 /// Hands new connections to the workers until the process is asked to stop. Then waits for

@@ -45,8 +45,8 @@ impl Reach {
         }
     }
 
-    /// Notes that a request did not reach an upstream. A failure of the gateway itself, or after the
-    /// connection was made, says nothing about the upstream.
+    /// Notes that a request did not reach an upstream. A failure of the gateway itself, or after
+    /// the connection was made, says nothing about the upstream.
     pub(crate) fn note_failure(&self, name: &str, failure: &Failure) {
         let says_nothing = [Unreachable::NoFiles, Unreachable::Closed, Unreachable::NotHttp]
             .map(Failure::Unreachable);
