@@ -141,7 +141,6 @@ fn serve(
     let connections = Connections::of_system(count.get());
     let reach = Arc::<Reach>::default();
     reach.take(&config);
-    let health = Arc::new(ServerHealth::new(&reach));
     let no_thread = |error| CommandFailed::Run(format!("cannot start a thread: {error}"));
     let process = Process {
         address,
@@ -152,7 +151,7 @@ fn serve(
         translations: Offload::start(count).map_err(no_thread)?,
         documents: Arc::new(Documents::new()),
         fetches: Arc::new(FetchLimits::new()),
-        health: Arc::clone(&health),
+        health: Arc::new(ServerHealth::new(&reach)),
         // Names of models and amounts of use are not for everyone who can reach this machine.
         shows_metrics: apart.is_none() && is_loopback(address),
         tls: tls::of_clients(door)?,
@@ -168,10 +167,8 @@ fn serve(
         let has_page = records.board.is_some() && is_read(&config, address);
         ready(Ready { address, has_page, is_tls: process.tls.is_some() });
         let client = watch_upstreams(&setup, &config, &reach, door.no_check);
-        if let Some((listener, address)) = apart {
-            let callers = Callers::of_metrics(address, &door.allow_host);
-            tracing::info!("metrics on http://{address}{}", metrics::PATH);
-            tokio::spawn(serve_metrics(listener, (records.clone(), health.clone()), callers));
+        if let Some(apart) = apart {
+            spawn_metrics(apart, &process, door);
         }
         let replace = |changed: Config| {
             check_address(&changed, address, door).map_err(CommandFailed::reason)?;
@@ -182,7 +179,7 @@ fn serve(
             reach.take(&changed);
             Ok(())
         };
-        let told = (&*records, &*health);
+        let told = (&*records, &*process.health);
         tokio::select! {
             () = accept(listener, &workers, &connections, stop, door.shutdown_timeout, told) => {}
             never = reload::run(source, &records.metrics, replace) => match never {},
@@ -201,6 +198,18 @@ fn serve(
 fn telemetry(runtime: &Runtime) -> Result<Option<Arc<Telemetry>>, CommandFailed> {
     let telemetry = Telemetry::from_env(client::UpstreamClient::connect, runtime.handle().clone());
     telemetry.map(|on| on.map(Arc::new)).map_err(CommandFailed::Run)
+}
+
+/// Serves the metrics on their own address.
+fn spawn_metrics(
+    (listener, address): (TcpListener, SocketAddr),
+    process: &Process<'_>,
+    door: &Door,
+) {
+    tracing::info!("metrics on http://{address}{}", metrics::PATH);
+    let told = (Arc::clone(&process.records), Arc::clone(&process.health));
+    let callers = Callers::of_metrics(address, &door.allow_host);
+    tokio::spawn(serve_metrics(listener, told, callers));
 }
 
 /// Asks upstreams for their models, now and while they cannot be reached. Returns the sender of the
