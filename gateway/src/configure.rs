@@ -12,6 +12,7 @@ use creole::Config;
 use creole::config::{Key, Secrets, Upstream};
 use creole::profile::presets::{KnownServer, PRESETS};
 use etcetera::BaseStrategy as _;
+use hyper::Uri;
 
 use crate::CommandFailed;
 use crate::file_state::FileState;
@@ -99,7 +100,12 @@ impl NamedUpstream {
     fn check_secrets(&self, config: &Config) -> Result<(), CommandFailed> {
         let Some((url, source)) = &self.url else { return Ok(()) };
         let first = config.first_upstream().filter(|upstream| upstream.has_secrets());
-        let is_other = first.is_some_and(|it| !url.starts_with(&it.url) || it.url.is_empty());
+        let server = |url: &str| {
+            let uri = url.parse::<Uri>().ok()?;
+            Some((uri.scheme()?.clone(), uri.authority()?.clone()))
+        };
+        let is_other =
+            first.is_some_and(|it| server(&it.url).is_none_or(|own| server(url) != Some(own)));
         if self.is_by_flags() && self.is_document_of_variable && is_other {
             return Err(CommandFailed::Usage(format!(
                 "{source}: the configuration in {CONFIG} has a key for another server; unset {CONFIG}, or name the \

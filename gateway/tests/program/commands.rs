@@ -408,6 +408,15 @@ fn variables_name_what_flags_name_and_errors_say_which() {
     refused(&url, &[], "creole: UPSTREAM_KEY: expected a key in one line");
     let key = [("UPSTREAM_URL", "http://127.0.0.1:1"), ("UPSTREAM_KEY", "k"), ("CLIENT_KEY", " ")];
     refused(&key, &[], "creole: CLIENT_KEY: expected a key in one line");
+    // A key goes to no server but its own.
+    let with_key = r#"{"upstreams": {"a": {"url": "http://a.test", "key": {"env": "PATH"}}}}"#;
+    for other in ["http://a.test.b", "https://a.test"] {
+        refused(
+            &[("CREOLE_CONFIG", with_key)],
+            &["--upstream", other],
+            "creole: --upstream: the configuration in CREOLE_CONFIG has a key for another server",
+        );
+    }
     // A flag counts before its variable.
     refused(
         &[("UPSTREAM_URL", "http://c")],
