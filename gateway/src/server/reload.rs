@@ -51,9 +51,10 @@ pub(crate) async fn run(
         }
         let ConfigRead { config, files: needed } = read();
         // A configuration that is gone for a moment is looked for where it was.
-        if !needed.is_empty() {
-            files = needed;
-        }
+        files = match needed.is_empty() {
+            true => files.iter().map(FileState::now).collect(),
+            false => needed,
+        };
         match config.and_then(&replace) {
             Ok(()) => {
                 loaded.take();
