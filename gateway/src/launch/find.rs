@@ -140,7 +140,7 @@ fn named_servers(flags: &Launch) -> Result<Option<NamedServers>, CommandFailed> 
     notes.iter().for_each(|note| super::say(note));
     let has_document = named.document.is_some();
     let key_env = flags.key_env.as_deref().or_else(|| named.key_variable());
-    if let Some(name) = key_env {
+    if let (Some(name), true) = (key_env, has_document) {
         configure::set_key(&mut config, &named, None, Some(name))?;
     }
     config.check_urls().map_err(CommandFailed::Usage)?;

@@ -108,7 +108,10 @@ fn a_key_that_everyone_could_use_is_refused_at_the_start() {
     assert_refused(&[&everywhere[..], &["--config", &header]].concat(), "or say --allow-anyone");
     // Nobody's key goes on.
     let args = [&everywhere[..], &["--client-key-env", "PATH"]].concat();
-    assert_refused(&args, "upstreams.default.key: expected {\"env\": NAME} or \"none\"");
+    assert_refused(
+        &args,
+        "upstreams.default.key: expected {\"env\": NAME}, {\"file\": PATH} or \"none\"",
+    );
     let args = [&everywhere[..], &["--client-key-env", "NO_SUCH_KEY"]].concat();
     assert_refused(
         &args,
