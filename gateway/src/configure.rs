@@ -64,8 +64,8 @@ impl Chosen {
     }
 }
 
-/// What flags, variables and the usual file name: a URL and a profile, each with the name of its
-/// flag or variable, and a document.
+/// Upstream that flags, variables and the usual file name: a URL and a profile, each with the name
+/// of its flag or variable, and a document.
 #[derive(Clone, Debug)]
 pub(crate) struct NamedUpstream {
     pub(crate) url: Option<(String, &'static str)>,

@@ -35,6 +35,8 @@ mod upstream;
 
 use std::process::ExitCode;
 
+use tokio::runtime::{Builder, Runtime};
+
 /// Reason for which a command failed, in one line.
 #[derive(Debug)]
 pub(crate) enum CommandFailed {
@@ -50,6 +52,15 @@ impl CommandFailed {
             Self::Usage(reason) | Self::Run(reason) => reason,
         }
     }
+}
+
+/// Returns the runtime of a command, on one thread.
+///
+/// # Errors
+/// The system lacks what a runtime needs.
+fn runtime() -> Result<Runtime, CommandFailed> {
+    let runtime = Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|error| CommandFailed::Run(format!("cannot start: {error}")))
 }
 
 fn main() -> ExitCode {

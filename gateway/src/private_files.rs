@@ -18,6 +18,11 @@ pub(crate) fn options() -> OpenOptions {
     File::options()
 }
 
+/// Opens a file for appending, and creates it for this user alone.
+pub(crate) fn append(path: &Path) -> io::Result<File> {
+    options().append(true).create(true).open(path)
+}
+
 /// Returns the folder for what outlives a command, in the place that the platform has for it:
 /// `$XDG_STATE_HOME/creole` on Linux. Creates the folder.
 ///

@@ -12,7 +12,7 @@ const BEGINNINGS: &str = "What Whatever Whose Which Where How Why Who When Wheth
 /// Folders, and how many of their comments begin so. The numbers may only fall.
 const COUNTS: [(&str, usize); 10] = [
     ("src", 0),
-    ("gateway", 15),
+    ("gateway", 13),
     ("demo", 1),
     ("envoy", 0),
     ("cloudflare", 0),

@@ -18,7 +18,6 @@ use std::time::{Duration, Instant};
 
 use creole::Config;
 use creole::config::{CountTokens, Upstream};
-use tokio::runtime;
 
 use crate::CommandFailed;
 use crate::configure::{self, Described, FilesRead};
@@ -114,10 +113,7 @@ impl CheckResults {
 /// # Errors
 /// Flags or the configuration cannot be used, or this process cannot send requests.
 pub(crate) fn run(options: &Check) -> Result<bool, CommandFailed> {
-    let runtime = runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| CommandFailed::Run(format!("cannot start: {error}")))?;
+    let runtime = crate::runtime()?;
     let mut options = options.clone();
     if options.names_no_upstream() {
         let model = options.model.as_deref();

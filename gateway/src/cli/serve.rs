@@ -6,7 +6,6 @@ use clap::Args;
 use creole::Config;
 use creole::config::{Key, Upstream};
 use creole::profile::presets::KnownServer;
-use tokio::runtime;
 
 use crate::CommandFailed;
 use crate::configure::{self, Chosen, Described, Document, FilesRead, NamedServices};
@@ -84,7 +83,7 @@ pub(crate) fn run(options: &Serve) -> Result<(), CommandFailed> {
 
 /// Returns the preset that an upstream's list of models shows.
 fn look_at(upstream: &Upstream) -> Option<&'static str> {
-    let runtime = runtime::Builder::new_current_thread().enable_all().build().ok()?;
+    let runtime = crate::runtime().ok()?;
     let client = UpstreamClient::connect().ok()?;
     let preset = runtime.block_on(look::preset_by_list(&client, upstream));
     // A DNS look-up may still run, and must not delay the start.
@@ -97,7 +96,7 @@ fn window_of(config: &Config, name: &str) -> Option<u64> {
     if let Some(window) = config.window(name) {
         return Some(window);
     }
-    let runtime = runtime::Builder::new_current_thread().enable_all().build().ok()?;
+    let runtime = crate::runtime().ok()?;
     let client = UpstreamClient::connect().ok()?;
     let (upstream, model) = config.route(name)?;
     let window = runtime.block_on(window::of_model(&client, upstream, model));

@@ -10,7 +10,6 @@ use creole::config::without_comments;
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
 use serde_json::{Value, json};
-use tokio::runtime;
 
 use super::clients::{self, Session};
 use super::find::{self, GATEWAY};
@@ -64,8 +63,7 @@ pub(crate) fn configure(options: &ConfigureClient) -> Result<(), CommandFailed> 
         })?,
         None => "local".to_owned(),
     };
-    let runtime = runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| CommandFailed::Run(format!("cannot start: {error}")))?;
+    let runtime = crate::runtime()?;
     let menu = Menu::on_terminal(false, false);
     let wanted = options.model.as_deref();
     let model = runtime.block_on(async {

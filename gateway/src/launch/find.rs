@@ -116,9 +116,9 @@ impl Candidate {
 
 /// Server, or servers, that flags, variables and files of the user name.
 enum NamedServers {
-    /// One server, of which the models are asked.
+    /// Choice: one server, whose models are asked.
     One(Candidate),
-    /// Servers with a map of models.
+    /// Choice: servers with a map of models.
     Mapped(Box<Config>),
 }
 

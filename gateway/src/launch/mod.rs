@@ -30,7 +30,6 @@ use std::process::Command;
 
 use creole::Config;
 use creole::config::{ClientKeys, Key, Log};
-use tokio::runtime;
 use tokio::sync::mpsc::{self, Receiver};
 
 use crate::CommandFailed;
@@ -64,10 +63,7 @@ pub(crate) fn run(flags: &Launch) -> Result<u8, CommandFailed> {
     flags.services.set(&mut Config::default())?;
     let menu = Menu::on_terminal(flags.yes, flags.ask);
     let program = program::find_or_install(client, menu.is_some())?;
-    let runtime = runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| CommandFailed::Run(format!("cannot start: {error}")))?;
+    let runtime = crate::runtime()?;
     let found = runtime.block_on(async {
         let http = HttpClient::connect().map_err(CommandFailed::Run)?;
         find::backend(&http, flags, menu.as_ref()).await

@@ -2,8 +2,6 @@
 
 use std::io::{self, IsTerminal as _};
 
-use tokio::runtime;
-
 use super::find::{self, GATEWAY};
 use super::running::{self, RunningGateway};
 use crate::CommandFailed;
@@ -44,8 +42,7 @@ fn about(gateway: &RunningGateway) -> String {
 
 /// Returns true if a gateway answers at the usual address.
 fn serves() -> Result<bool, CommandFailed> {
-    let runtime = runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| CommandFailed::Run(format!("cannot start: {error}")))?;
+    let runtime = crate::runtime()?;
     let client = UpstreamClient::connect().map_err(CommandFailed::Run)?;
     Ok(runtime.block_on(find::is_gateway(&client, None)).is_ok())
 }

@@ -8,6 +8,7 @@ use jiff::Zoned;
 
 use crate::CommandFailed;
 use crate::private_files;
+use crate::server::listen::log_file;
 
 /// Size of the log in bytes, from which the next gateway begins a new one. The old log stays until
 /// then.
@@ -20,7 +21,7 @@ fn usual() -> Result<PathBuf, String> {
     if fs::metadata(&path).is_ok_and(|log| log.len() > BYTES_MAX) {
         fs::rename(&path, path.with_extension("old.log")).map_err(failed)?;
     }
-    private_files::options().append(true).create(true).open(&path).map_err(failed)?;
+    private_files::append(&path).map_err(failed)?;
     Ok(path)
 }
 
@@ -31,9 +32,7 @@ fn usual() -> Result<PathBuf, String> {
 /// The named file cannot be written.
 pub(super) fn file(named: Option<&Path>) -> Result<Option<PathBuf>, CommandFailed> {
     if let Some(path) = named {
-        let opened = private_files::options().append(true).create(true).open(path);
-        let failed = |error| CommandFailed::Usage(format!("--log {}: {error}", path.display()));
-        return opened.map(|_| Some(path.to_owned())).map_err(failed);
+        return log_file(path).map(|_| Some(path.to_owned()));
     }
     let path = usual().inspect_err(|why| super::say(&format!("no log is kept: {why}")));
     Ok(path.ok())

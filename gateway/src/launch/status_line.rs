@@ -10,7 +10,6 @@ use creole::config::CLAUDE_CODE_ALIAS;
 use hyper::header::{ACCEPT, HeaderValue};
 use hyper::{HeaderMap, Method};
 use serde_json::Value;
-use tokio::runtime;
 
 use crate::CommandFailed;
 use crate::log::figures;
@@ -66,7 +65,7 @@ fn figures(gateway: &str) -> Option<Value> {
         key.set_sensitive(true);
         headers.insert("x-api-key", key);
     }
-    let runtime = runtime::Builder::new_current_thread().enable_all().build().ok()?;
+    let runtime = crate::runtime().ok()?;
     let client = UpstreamClient::connect().ok()?;
     let url = format!("{}/", gateway.trim_end_matches('/'));
     let sent = (headers, Bytes::new());

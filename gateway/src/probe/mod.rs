@@ -14,7 +14,6 @@
 //! | `guess` | kind of a server, by its address, its list or its port |
 //! | `model_names` | names of models in a server's list |
 //! | `owner` | user who runs a server of this machine |
-//! | `window` | judgement of a context window for Claude Code |
 //! | `private_network` | test for hosts of private networks |
 //! | `window` | judgement of a context window for Claude Code |
 

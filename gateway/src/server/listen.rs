@@ -19,7 +19,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::TcpListener;
-use tokio::runtime::{self, Runtime};
+use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
@@ -78,10 +78,7 @@ pub(crate) fn run_with(
     let log = log::start(config.settings.log, format, file)
         .map_err(|error| CommandFailed::Run(format!("cannot start: {error}")))?;
     // The runtime accepts connections, and serves the metrics if they have their own address.
-    let runtime = runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| CommandFailed::Run(format!("cannot start: {error}")))?;
+    let runtime = crate::runtime()?;
     let mut records = Records::new(format, (!no_page).then(Board::default));
     records.failures = failures.clone();
     let records = Arc::new(records);
@@ -92,13 +89,9 @@ pub(crate) fn run_with(
 
 /// Opens the log file for appending. Each line is written to the current end, so a file that was
 /// truncated meanwhile begins anew.
-fn log_file(path: &Path) -> Result<File, CommandFailed> {
+pub(crate) fn log_file(path: &Path) -> Result<File, CommandFailed> {
     // The log has the names of keys and models.
-    let mut options = private_files::options();
-    options
-        .append(true)
-        .create(true)
-        .open(path)
+    private_files::append(path)
         .map_err(|error| CommandFailed::Usage(format!("--log {}: {error}", path.display())))
 }
 

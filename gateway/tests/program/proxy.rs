@@ -15,7 +15,7 @@ use crate::tls::tls;
 /// `user:se@cret` as a header has it.
 const LOGIN: &str = "Basic dXNlcjpzZUBjcmV0";
 
-/// What a proxy does with a request that has its user and password.
+/// Action of a proxy on a request that has its user and password.
 #[derive(Clone, Copy)]
 enum Does {
     Connect(SocketAddr),

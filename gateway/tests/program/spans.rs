@@ -39,7 +39,7 @@ impl Collector {
         Self { url, came }
     }
 
-    /// All spans that came, and the attributes of their process.
+    /// The spans that came, and the attributes of their process.
     fn spans(&self) -> (Vec<Span>, BTreeMap<String, String>) {
         let (mut spans, mut resource) = (Vec::new(), BTreeMap::new());
         for (head, body) in self.came.lock().unwrap().iter() {
